@@ -1,0 +1,52 @@
+const statuses = {
+  invalid_request: 400,
+  git_clone_failed: 400,
+  setup_failed: 400,
+  unauthorized: 401,
+  budget_exceeded: 402,
+  forbidden: 403,
+  not_found: 404,
+  agent_not_found: 404,
+  sandbox_not_found: 404,
+  thread_not_found: 404,
+  file_not_found: 404,
+  method_not_allowed: 405,
+  command_timeout: 408,
+  conflict: 409,
+  run_active: 409,
+  payload_too_large: 413,
+  rate_limit_exceeded: 429,
+  internal_error: 500,
+  sandbox_unavailable: 503,
+  shutting_down: 503,
+} as const
+
+/** Every code a caller can meet; stable, and listed in README. */
+export type ErrorCode = keyof typeof statuses
+
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(statuses, code)
+
+/** The only error a caller sees. `details` is shown to the caller too, beside code and message: never put a secret there. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(message)
+  }
+
+  get status(): number {
+    return statuses[this.code]
+  }
+
+  /** The error body of every endpoint: clients read `error.message`, `error.code` or the top-level `message`. */
+  toJSON() {
+    return { error: { code: this.code, message: this.message, ...this.details }, message: this.message }
+  }
+}
+
+/** What a caller may be told of any error's cause: the message, never a stack. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,184 @@
+import type { Duplex } from 'node:stream'
+
+/** A functional probe's outcome. `required` ones refuse to let the server start when they fail. */
+export interface Check {
+  name: string
+  ok: boolean
+  required: boolean
+  detail: string
+  remedy?: string
+}
+
+/** What one sandbox may use. Undefined means that the backend does not limit it. */
+export interface Limits {
+  memoryMb?: number
+  processes?: number
+  /** CPU cores, in fractions. */
+  cpus?: number
+  diskMb?: number
+}
+
+export interface EnvironmentSpec {
+  /** Chosen by the caller, `env_` over a UUIDv7; safe as a file name. */
+  id: string
+  /** Absolute path of a root file system on the host, or undefined for the backend's own base. */
+  base?: string
+  limits: Limits
+}
+
+/** Where isolated environments live. Built once by its plugin, then shared by all of the server. */
+export interface Backend {
+  readonly name: string
+  readonly isolation: 'namespaces' | 'container' | 'microvm'
+  check(): Promise<Check[]>
+  /** Makes an environment and waits until it answers. A rejected create leaves nothing behind. */
+  create(spec: EnvironmentSpec): Promise<Environment>
+  /** Finds an environment, also after a restart of the server. Undefined when it does not exist. */
+  open(environmentId: string): Promise<Environment | undefined>
+  /** Ids of all that exists, for the sweep of orphans. */
+  list(): Promise<string[]>
+  /** Lets go of connections and timers; environments go on. */
+  close(): Promise<void>
+}
+
+export interface Environment {
+  readonly id: string
+  /** What confines it and what could not be limited here, in words for the operator. */
+  readonly confinement: string[]
+  spawn(command: SpawnOptions): Promise<SandboxProcess>
+  readonly files: EnvironmentFiles
+  /** A byte stream to a server on the environment's loopback. Rejects when nothing listens. */
+  connect(port: number): Promise<Duplex>
+  /** Ends every process and keeps the files; the next use starts it again. */
+  pause?(): Promise<void>
+  /** Idempotent. When it resolves, nothing is left: processes, mounts, cgroups, files. */
+  destroy(): Promise<void>
+}
+
+export interface SpawnOptions {
+  /** The program and its arguments, or one line for the environment's shell (bash, else sh). */
+  command: readonly string[] | string
+  /** Absolute; /home/user when absent. */
+  cwd?: string
+  /** Added to the environment's PATH, HOME, LANG and USER. */
+  env?: Readonly<Record<string, string>>
+  /** `pipe`: the process reads `stdin` until it is ended. `ignore` (default): it reads end of file at once. */
+  stdin?: 'pipe' | 'ignore'
+  /** Aborted: the whole process tree is killed; `exited` resolves once it is dead. */
+  signal?: AbortSignal
+}
+
+export interface ProcessExit {
+  /** 128 + the signal's number when a signal ended it. */
+  exitCode: number
+  signal?: string
+}
+
+export interface SandboxProcess {
+  readonly pid: number
+  /** Present with `stdin: 'pipe'`. */
+  readonly stdin?: WritableStream<Uint8Array>
+  /** Ends when the process has ended, even if one it left in the background still holds it open. */
+  readonly stdout: ReadableStream<Uint8Array>
+  readonly stderr: ReadableStream<Uint8Array>
+  /** Rejects only when the environment is lost. */
+  readonly exited: Promise<ProcessExit>
+  /** SIGKILL to every descendant, wherever it fled; other signals to the process's group. Resolves when it is delivered. */
+  kill(signal?: NodeJS.Signals): void
+}
+
+export interface FileInfo {
+  name: string
+  path: string
+  type: 'file' | 'dir'
+  size: number
+  mode: number
+  /** As ls prints them: `-rw-r--r--`. */
+  permissions: string
+  owner: string
+  group: string
+  modifiedTime: string
+  symlinkTarget?: string
+}
+
+/** File operations, carried out inside the environment: a link can only lead to what is inside. Paths are absolute. */
+export interface EnvironmentFiles {
+  /** A regular file's bytes. Refused at once: a missing file, a directory, a FIFO, a device. */
+  read(path: string, signal?: AbortSignal): Promise<{ size: number; body: ReadableStream<Uint8Array> }>
+  /** Makes the parents, replaces what is there, keeps its mode. Resolves to the size written. */
+  write(path: string, body: Uint8Array | ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<number>
+  info(path: string): Promise<FileInfo | undefined>
+  /** Entries below a directory, `depth` levels of it (1: its own), sorted by path. */
+  list(path: string, depth?: number): Promise<FileInfo[]>
+  /** Parents too. False when it was there already. */
+  makeDirectory(path: string): Promise<boolean>
+  rename(from: string, to: string): Promise<void>
+  /** A file, or a directory with all in it. */
+  remove(path: string): Promise<void>
+}
+
+/** One part of a message, as the AI SDK's UI messages have them. */
+export interface MessagePart {
+  type: string
+  [field: string]: unknown
+}
+
+export interface StoredMessage {
+  id: string
+  role: 'user' | 'assistant' | 'system'
+  parts: MessagePart[]
+}
+
+export interface Turn {
+  /** The messages that this turn answers. */
+  prompt: StoredMessage[]
+  /** What was said before, oldest first. */
+  history: StoredMessage[]
+  model?: string
+  systemPrompt?: string
+  /** What an earlier turn of this thread gave by a `session` event. */
+  engineSessionId?: string
+}
+
+export interface EngineContext {
+  environment: Environment
+  /** Where the agent works, absolute. */
+  cwd: string
+  /** The sandbox's own variables, for each process that the engine starts. */
+  env: Readonly<Record<string, string>>
+  signal: AbortSignal
+}
+
+export type EngineEvent =
+  | { type: 'session'; engineSessionId: string; model?: string }
+  | { type: 'text' | 'reasoning'; id: string; delta: string }
+  | { type: 'part-end'; id: string }
+  | { type: 'tool-input'; callId: string; name: string; delta: string }
+  | { type: 'tool-call'; callId: string; name: string; input: unknown }
+  | { type: 'tool-result'; callId: string; output: unknown; error?: string }
+  | { type: 'usage'; inputTokens: number; outputTokens: number; costUsd?: number; model?: string }
+  | { type: 'notice'; level: 'info' | 'warn'; code: string; text: string }
+
+export interface EngineEnd {
+  status: 'completed' | 'cancelled' | 'failed'
+  error?: { code: string; message: string }
+}
+
+/** What answers a chat. Never throws for a model's or agent's failure; after `signal` it ends with every child dead. */
+export interface Engine {
+  readonly name: string
+  run(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd>
+}
+
+export interface PluginContext {
+  /** The server's data directory, absolute. */
+  dataDirectory: string
+  /** Says one line to the operator. Never a secret. */
+  log(line: string): void
+}
+
+export interface Plugin {
+  name: string
+  backend?(context: PluginContext): Backend
+  engine?(context: PluginContext): Engine
+}
