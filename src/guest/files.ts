@@ -1,0 +1,148 @@
+import { type BigIntStats, constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { FileInfo } from '../plugin.ts'
+import { type Call, lanes } from './call.ts'
+import { GuestError } from './requests.ts'
+
+const PIECE_BYTES = 256 * 1024
+
+/** A listing longer than this is refused rather than cut. */
+const MAX_ENTRIES = 10_000
+
+/** Sends a regular file's bytes. Never waits for a FIFO or a device: they are refused after an open that cannot block. */
+export async function sendFile(call: Call, path: string): Promise<void> {
+  const file = await openRegular(path, constants.O_RDONLY)
+  try {
+    call.answer({ size: (await file.stat()).size })
+    const buffer = Buffer.allocUnsafe(PIECE_BYTES)
+    while (!call.isOver) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, null)
+      if (bytesRead === 0) break
+      await call.send(lanes.down, buffer.subarray(0, bytesRead))
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Writes what the caller sends to a regular file, in place, parents made. */
+export async function receiveFile(call: Call, path: string): Promise<{ size: number }> {
+  await mkdir(dirname(path), { recursive: true })
+  const file = await openRegular(path, constants.O_WRONLY | constants.O_CREAT)
+  let size = 0
+  try {
+    await file.truncate(0)
+    for (let chunk = await call.read(lanes.up); chunk; chunk = await call.read(lanes.up)) {
+      await file.writeFile(chunk)
+      size += chunk.byteLength
+    }
+  } finally {
+    await file.close()
+  }
+  return { size }
+}
+
+export async function describe(path: string): Promise<FileInfo | null> {
+  try {
+    return await infoOf(path, await readNames())
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+export async function list(path: string, depth: number): Promise<FileInfo[]> {
+  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `not a directory: ${path}`)
+  const names = await readNames()
+  const found: FileInfo[] = []
+  const walk = async (directory: string, levels: number): Promise<void> => {
+    for (const entry of await readdir(directory)) {
+      const info = await infoOf(join(directory, entry), names).catch(() => undefined)
+      if (!info) continue
+      found.push(info)
+      if (found.length > MAX_ENTRIES) throw new GuestError('invalid_request', `more than ${MAX_ENTRIES} entries`)
+      if (info.type === 'dir' && info.symlinkTarget === undefined && levels > 1) await walk(info.path, levels - 1)
+    }
+  }
+  await walk(path, depth)
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** False when the directory was there. */
+export async function makeDirectory(path: string): Promise<boolean> {
+  const present = await stat(path).catch(() => undefined)
+  if (present?.isDirectory()) return false
+  await mkdir(path, { recursive: true })
+  return true
+}
+
+export async function move(from: string, to: string): Promise<void> {
+  await lstat(from)
+  await mkdir(dirname(to), { recursive: true })
+  await rename(from, to)
+}
+
+export async function remove(path: string): Promise<void> {
+  await lstat(path)
+  await rm(path, { recursive: true })
+}
+
+async function openRegular(path: string, flags: number) {
+  const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644).catch(error => {
+    // A FIFO that nobody reads, or a socket.
+    if ((error as NodeJS.ErrnoException).code === 'ENXIO') throw notRegular(path)
+    throw error
+  })
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw notRegular(path)
+}
+
+const notRegular = (path: string) => new GuestError('invalid_request', `not a regular file: ${path}`)
+
+const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+interface Names {
+  users: Map<bigint, string>
+  groups: Map<bigint, string>
+}
+
+async function infoOf(path: string, names: Names): Promise<FileInfo> {
+  const own = await lstat(path, { bigint: true })
+  const symlinkTarget = own.isSymbolicLink() ? await readlink(path) : undefined
+  const target: BigIntStats = symlinkTarget === undefined ? own : await stat(path, { bigint: true }).catch(() => own)
+  return {
+    name: basename(path),
+    path,
+    type: target.isDirectory() ? 'dir' : 'file',
+    size: Number(target.size),
+    mode: Number(target.mode) & 0o7777,
+    permissions: permissionsOf(own),
+    owner: names.users.get(own.uid) ?? String(own.uid),
+    group: names.groups.get(own.gid) ?? String(own.gid),
+    modifiedTime: own.mtime.toISOString(),
+    ...(symlinkTarget !== undefined && { symlinkTarget }),
+  }
+}
+
+function permissionsOf(stats: BigIntStats): string {
+  const kind = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : '-'
+  const mode = Number(stats.mode)
+  return kind + [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-')).join('')
+}
+
+async function readNames(): Promise<Names> {
+  const [users, groups] = await Promise.all([readIds('/etc/passwd'), readIds('/etc/group')])
+  return { users, groups }
+}
+
+async function readIds(path: string): Promise<Map<bigint, string>> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  const ids = new Map<bigint, string>()
+  for (const line of text.split('\n')) {
+    const [name, , id] = line.split(':')
+    if (name && id && /^\d+$/.test(id)) ids.set(BigInt(id), name)
+  }
+  return ids
+}

@@ -1,0 +1,90 @@
+import type { Duplex } from 'node:stream'
+import { ApiError } from '../errors.ts'
+import type { Environment, ProcessExit, SandboxProcess, SpawnOptions } from '../plugin.ts'
+import { type Call, CallClosed, lanes } from './call.ts'
+import { Channel } from './channel.ts'
+import { duplexOf } from './duplex.ts'
+import { createRemoteFiles } from './remote-files.ts'
+import type { GuestRequest, SpawnRequest } from './requests.ts'
+import { exitOf, failureOf, pidOf, protocolOf } from './results.ts'
+import { PROTOCOL } from './wire.ts'
+
+/** The host's end of the guest in one environment. */
+export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
+  /** Processes that were started here and are still attached. */
+  readonly activeCalls: number
+  close(): void
+  /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
+  readonly closed: Promise<void>
+}
+
+/** Resolves after the guest's hello. Rejects when the stream closes before it, or the guest speaks another protocol. */
+export async function connectGuest(socket: Duplex): Promise<GuestConnection> {
+  const channel = new Channel(socket)
+  const protocol = protocolOf(await channel.hello)
+  if (protocol !== PROTOCOL) {
+    channel.close()
+    throw new ApiError('sandbox_unavailable', `the sandbox runs a guest of protocol ${protocol}, not ${PROTOCOL}`)
+  }
+  return {
+    get activeCalls() {
+      return channel.callCount
+    },
+    spawn: options => spawn(channel, options),
+    files: createRemoteFiles(channel),
+    async connect(port) {
+      const call = channel.open({ op: 'connect', port } satisfies GuestRequest)
+      await replyOf(call)
+      return duplexOf(call)
+    },
+    close: () => channel.close(),
+    closed: channel.closed,
+  }
+}
+
+async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxProcess> {
+  const { command, cwd, env = {}, stdin = 'ignore', signal } = options
+  signal?.throwIfAborted()
+  const call = channel.open({
+    op: 'spawn',
+    env,
+    stdin: stdin === 'pipe',
+    ...(cwd !== undefined && { cwd }),
+    ...(typeof command === 'string' ? { shell: command } : { argv: [...command] }),
+  } satisfies SpawnRequest)
+  const kill = (name: NodeJS.Signals = 'SIGKILL') => call.control({ signal: name })
+  const abort = () => kill()
+  signal?.addEventListener('abort', abort)
+  const exited = call.result.then(exitOf, lost).finally(() => signal?.removeEventListener('abort', abort))
+  exited.catch(() => {})
+  const pid = pidOf(await replyOf(call))
+  return {
+    pid,
+    ...(stdin === 'pipe' && { stdin: writableOf(call) }),
+    stdout: call.readable(lanes.down),
+    stderr: call.readable(lanes.error),
+    exited: exited as Promise<ProcessExit>,
+    kill,
+  }
+}
+
+const writableOf = (call: Call): WritableStream<Uint8Array> =>
+  new WritableStream<Uint8Array>({
+    write: chunk => call.send(lanes.up, chunk),
+    close: () => call.end(lanes.up),
+    abort: () => call.end(lanes.up),
+  })
+
+/** The reply, or what the guest refused the call with. */
+async function replyOf(call: Call): Promise<unknown> {
+  try {
+    return await call.reply
+  } catch (error) {
+    if (error instanceof CallClosed) throw failureOf(error.result)
+    return lost(error)
+  }
+}
+
+function lost(error: unknown): never {
+  throw new ApiError('sandbox_unavailable', error instanceof Error ? error.message : 'the sandbox was lost')
+}

@@ -1,0 +1,69 @@
+import { chmod, copyFile, link, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+const GUEST = 'threadbox'
+
+/**
+ * Fills a directory with what a guest needs to run on any Linux: this executable, and the loader and libraries that it
+ * runs with here. Idempotent; a half-made directory is never left under the name.
+ */
+export async function installGuest(directory: string, executable: string): Promise<void> {
+  if (await stat(directory).catch(() => undefined)) return
+  const making = `${directory}.${process.pid}`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(making, { recursive: true, mode: 0o755 })
+  await bring(executable, join(making, GUEST))
+  for (const library of await loadedLibraries()) await bring(library, join(making, basename(library)), { copy: true })
+  await chmod(making, 0o755)
+  await rename(making, directory).catch(async error => {
+    await rm(making, { recursive: true, force: true })
+    // Another server was faster.
+    if (!(await stat(directory).catch(() => undefined))) throw error
+  })
+}
+
+/** Names an installation: another build of the executable gets another directory. */
+export async function guestVersion(executable: string): Promise<string> {
+  const { size, mtimeMs } = await stat(executable)
+  return `${size.toString(36)}-${Math.floor(mtimeMs).toString(36)}`
+}
+
+/** The command that starts the guest, seen from inside, where the directory is mounted. */
+export const guestCommand = (mountedAt: string): string[] => [
+  join(mountedAt, loaderName),
+  '--library-path',
+  mountedAt,
+  join(mountedAt, GUEST),
+  'guest',
+]
+
+const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
+
+const guestLibraries = /^(ld-linux.*|lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+))\.so\.\d+$/
+
+/** The loader and the C library's parts as this process has them mapped. */
+async function loadedLibraries(): Promise<string[]> {
+  const maps = await readFile('/proc/self/maps', 'utf8')
+  const mapped = new Set(maps.split('\n').map(line => line.slice(line.indexOf('/'))))
+  const found = [...mapped].filter(path => path.startsWith('/') && guestLibraries.test(basename(path)))
+  const loader = found.find(path => basename(path) === loaderName)
+  if (!loader) throw new Error(`${loaderName} is not among this process's mappings`)
+  const libc = found.find(path => basename(path) === 'libc.so.6')
+  if (!libc) throw new Error(`libc.so.6 is not beside ${dirname(loader)}`)
+  return found
+}
+
+async function bring(from: string, to: string, { copy = false } = {}): Promise<void> {
+  const isReadable = ((await stat(from)).mode & 0o555) === 0o555
+  // A link costs no space, but only if everyone may execute the file as it is.
+  if (copy || !isReadable || !(await linked(from, to))) {
+    await copyFile(from, to)
+    await chmod(to, 0o755)
+  }
+}
+
+const linked = (from: string, to: string): Promise<boolean> =>
+  link(from, to).then(
+    () => true,
+    () => false,
+  )

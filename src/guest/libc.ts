@@ -1,0 +1,73 @@
+import { dlopen, FFIType, ptr } from 'bun:ffi'
+
+/** The Linux calls that Bun has no function for. Loaded when the guest starts, never by the server. */
+export interface Libc {
+  /** A pipe that is closed on exec. The end that stays in this process does not block. */
+  pipe(kept: 'read' | 'write'): { readEnd: number; writeEnd: number }
+  /** Bytes that wait in a pipe. */
+  pendingBytes(fd: number): number
+  /** Lowers a limit of this process, soft and hard; its children inherit it. */
+  lowerLimit(resource: number, value: bigint): void
+  /** Nobody inside can read or trace this process, whatever its user. */
+  becomeUndumpable(): void
+  /** Pid of a child that has ended and was not waited for; it stays so. Undefined when there is none. */
+  peekEnded(): number | undefined
+  reap(pid: number): void
+}
+
+export const RLIMIT_LOCKS = 10
+
+const O_CLOEXEC = 0x80000
+const O_NONBLOCK = 0x800
+const F_SETFL = 4
+const FIONREAD = 0x541b
+const PR_SET_DUMPABLE = 4
+const P_ALL = 0
+const WNOHANG = 1
+const WEXITED = 4
+const WNOWAIT = 0x1000000
+const SI_PID_OFFSET = 16
+
+export function openLibc(): Libc {
+  const { i32, u32, u64, pointer } = FFIType
+  const { symbols } = dlopen('libc.so.6', {
+    pipe2: { args: [pointer, i32], returns: i32 },
+    fcntl: { args: [i32, i32, i32], returns: i32 },
+    ioctl: { args: [i32, u64, pointer], returns: i32 },
+    setrlimit: { args: [i32, pointer], returns: i32 },
+    prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
+    waitid: { args: [i32, u32, pointer, i32], returns: i32 },
+    waitpid: { args: [i32, pointer, i32], returns: i32 },
+  })
+  const ends = new Int32Array(2)
+  const count = new Int32Array(1)
+  const limit = new BigUint64Array(2)
+  const info = new DataView(new ArrayBuffer(128))
+
+  return {
+    pipe(kept) {
+      if (symbols.pipe2(ptr(ends), O_CLOEXEC) !== 0) throw new Error('no pipe could be made')
+      const [readEnd = -1, writeEnd = -1] = ends
+      symbols.fcntl(kept === 'read' ? readEnd : writeEnd, F_SETFL, O_NONBLOCK)
+      return { readEnd, writeEnd }
+    },
+    pendingBytes(fd) {
+      return symbols.ioctl(fd, FIONREAD, ptr(count)) === 0 ? (count[0] ?? 0) : 0
+    },
+    lowerLimit(resource, value) {
+      limit.fill(value)
+      if (symbols.setrlimit(resource, ptr(limit)) !== 0) throw new Error('a limit could not be lowered')
+    },
+    becomeUndumpable() {
+      symbols.prctl(PR_SET_DUMPABLE, 0n, 0n, 0n, 0n)
+    },
+    peekEnded() {
+      info.setInt32(SI_PID_OFFSET, 0)
+      if (symbols.waitid(P_ALL, 0, ptr(info.buffer), WEXITED | WNOHANG | WNOWAIT) !== 0) return undefined
+      return info.getInt32(SI_PID_OFFSET, true) || undefined
+    },
+    reap(pid) {
+      symbols.waitpid(pid, null, WNOHANG)
+    },
+  }
+}

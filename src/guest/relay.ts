@@ -1,0 +1,27 @@
+import { connect } from 'node:net'
+import { type Call, lanes } from './call.ts'
+import { GuestError } from './requests.ts'
+
+/** Joins a call to a server on this sandbox's loopback, until both directions have ended. */
+export async function relay(call: Call, port: number): Promise<void> {
+  const socket = connect({ host: 'localhost', port, allowHalfOpen: true })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', () => reject(new GuestError('sandbox_unavailable', `nothing listens on port ${port}`)))
+  })
+  socket.on('error', () => call.close())
+  void call.result.finally(() => socket.destroy()).catch(() => {})
+  call.answer({})
+
+  const up = async () => {
+    for (let chunk = await call.read(lanes.up); chunk; chunk = await call.read(lanes.up)) {
+      if (!socket.write(chunk)) await new Promise(resolve => socket.once('drain', resolve).once('close', resolve))
+    }
+    socket.end()
+  }
+  const down = async () => {
+    for await (const chunk of socket) await call.send(lanes.down, chunk)
+    call.end(lanes.down)
+  }
+  await Promise.all([up(), down()])
+}

@@ -1,0 +1,103 @@
+import { ApiError } from '../errors.ts'
+import type { EnvironmentFiles } from '../plugin.ts'
+import { type Call, CallClosed, lanes } from './call.ts'
+import type { Channel } from './channel.ts'
+import type { GuestRequest } from './requests.ts'
+import { failureOf, fileInfoOf, fileInfosOf, resultOf, sizeOf } from './results.ts'
+
+const MAX_LISTING_BYTES = 8 * 1024 * 1024
+
+/** File operations as calls to a guest, which carries them out inside. */
+export function createRemoteFiles(channel: Channel): EnvironmentFiles {
+  const ask = async (request: GuestRequest) => resultOf(await channel.open(request).result.catch(lost))
+
+  return {
+    async read(path, signal) {
+      const call = channel.open({ op: 'read', path } satisfies GuestRequest)
+      closeOnAbort(call, signal)
+      const size = sizeOf(await call.reply.catch(refused))
+      return { size, body: bodyOf(call) }
+    },
+
+    async write(path, body, signal) {
+      const call = channel.open({ op: 'write', path } satisfies GuestRequest)
+      closeOnAbort(call, signal)
+      try {
+        if (body instanceof Uint8Array) await call.send(lanes.up, body)
+        else for await (const chunk of body) await call.send(lanes.up, chunk)
+      } catch (error) {
+        call.close()
+        throw error
+      }
+      call.end(lanes.up)
+      const result = await call.result.catch(lost)
+      signal?.throwIfAborted()
+      return sizeOf(resultOf(result))
+    },
+
+    async info(path) {
+      const { info } = await ask({ op: 'info', path })
+      return info ? fileInfoOf(info) : undefined
+    },
+
+    async list(path, depth = 1) {
+      const call = channel.open({ op: 'list', path, depth } satisfies GuestRequest)
+      const text = await collect(call)
+      resultOf(await call.result.catch(lost))
+      return fileInfosOf(JSON.parse(text))
+    },
+
+    async makeDirectory(path) {
+      return (await ask({ op: 'mkdir', path })).made === true
+    },
+
+    async rename(from, to) {
+      await ask({ op: 'rename', from, to })
+    },
+
+    async remove(path) {
+      await ask({ op: 'remove', path })
+    },
+  }
+}
+
+/** A file's bytes. A reader that has had enough ends the call. */
+const bodyOf = (call: Call): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const chunk = await call.read(lanes.down)
+        if (chunk) return controller.enqueue(chunk)
+        resultOf(await call.result)
+        controller.close()
+      },
+      cancel: () => call.close(),
+    },
+    { highWaterMark: 0 },
+  )
+
+async function collect(call: Call): Promise<string> {
+  const chunks: Buffer[] = []
+  let byteLength = 0
+  for (let chunk = await call.read(lanes.down); chunk; chunk = await call.read(lanes.down)) {
+    byteLength += chunk.byteLength
+    if (byteLength > MAX_LISTING_BYTES) {
+      call.close()
+      throw new ApiError('invalid_request', 'the listing is too long')
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function closeOnAbort(call: Call, signal: AbortSignal | undefined): void {
+  signal?.addEventListener('abort', () => call.close(), { once: true })
+}
+
+function refused(error: unknown): never {
+  throw error instanceof CallClosed ? failureOf(error.result) : lost(error)
+}
+
+function lost(error: unknown): never {
+  throw new ApiError('sandbox_unavailable', error instanceof Error ? error.message : 'the sandbox was lost')
+}

@@ -1,0 +1,38 @@
+import type { ErrorCode } from '../errors.ts'
+
+/** What a server asks of a guest: the JSON that opens a call. */
+export type GuestRequest =
+  | SpawnRequest
+  | { op: 'read'; path: string }
+  | { op: 'write'; path: string }
+  | { op: 'info'; path: string }
+  | { op: 'list'; path: string; depth: number }
+  | { op: 'mkdir'; path: string }
+  | { op: 'rename'; from: string; to: string }
+  | { op: 'remove'; path: string }
+  | { op: 'connect'; port: number }
+
+export interface SpawnRequest {
+  op: 'spawn'
+  /** The program and its arguments; without them `shell` is a line for bash, else sh. */
+  argv?: string[]
+  shell?: string
+  cwd?: string
+  env: Readonly<Record<string, string>>
+  stdin: boolean
+}
+
+/** A control message of a spawn call. */
+export interface KillMessage {
+  signal: NodeJS.Signals
+}
+
+/** What a guest refuses, told to the caller as it is. */
+export class GuestError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+  ) {
+    super(message)
+  }
+}

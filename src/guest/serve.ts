@@ -1,0 +1,87 @@
+import { createServer, type Socket } from 'node:net'
+import { type Call, lanes } from './call.ts'
+import { Channel } from './channel.ts'
+import { type GuestSystem, runCommand } from './commands.ts'
+import { describe, list, makeDirectory, move, receiveFile, remove, sendFile } from './files.ts'
+import { openLibc } from './libc.ts'
+import { startReaper } from './reaper.ts'
+import { relay } from './relay.ts'
+import { GuestError, type GuestRequest } from './requests.ts'
+import { createTrees } from './tree.ts'
+import { json, PROTOCOL } from './wire.ts'
+
+/** Serves calls on a listening socket that was passed as this descriptor. Never returns on its own. */
+export function serveGuest(listenFd: number): void {
+  const libc = openLibc()
+  libc.becomeUndumpable()
+  process.umask(0o022)
+  const system: GuestSystem = { libc, trees: createTrees(libc), reaper: startReaper(libc) }
+  createServer(socket => accept(socket, system)).listen({ fd: listenFd })
+}
+
+function accept(socket: Socket, system: GuestSystem): void {
+  const channel = new Channel(socket, (call, request) => {
+    // The server's requests are trusted; what it relays is not interpreted here.
+    answer(call, request as GuestRequest, system).then(
+      result => call.close(result),
+      error => call.close({ error: describeError(error) }),
+    )
+  })
+  channel.sendHello({ protocol: PROTOCOL })
+}
+
+async function answer(call: Call, request: GuestRequest, system: GuestSystem): Promise<object> {
+  switch (request.op) {
+    case 'spawn':
+      await runCommand(call, request, system)
+      return {}
+    case 'read':
+      await sendFile(call, request.path)
+      return {}
+    case 'write':
+      return await receiveFile(call, request.path)
+    case 'info':
+      return { info: await describe(request.path) }
+    case 'list':
+      await call.send(lanes.down, json(await list(request.path, request.depth)))
+      return {}
+    case 'mkdir':
+      return { made: await makeDirectory(request.path) }
+    case 'rename':
+      await move(request.from, request.to)
+      return {}
+    case 'remove':
+      await remove(request.path)
+      return {}
+    case 'connect':
+      await relay(call, request.port)
+      return {}
+  }
+}
+
+function describeError(error: unknown): { code: string; message: string } {
+  if (error instanceof GuestError) return { code: error.code, message: error.message }
+  const { code = '', path = '' } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `no such file: ${path}` }
+  const known = refusals[code]
+  return { code: 'invalid_request', message: known ? `${known}: ${path}` : `the operation failed: ${code || error}` }
+}
+
+const refusals: Record<string, string> = {
+  EISDIR: 'is a directory',
+  EEXIST: 'already exists',
+  ENOTEMPTY: 'the directory is not empty',
+  ELOOP: 'too many links',
+  ENAMETOOLONG: 'the name is too long',
+  EACCES: 'permission denied',
+  EPERM: 'not permitted',
+  EROFS: 'the file system is read-only',
+  EBUSY: 'in use',
+  EINVAL: 'not possible',
+  EXDEV: 'cannot be moved to another file system',
+  ENOSPC: 'no space is left in the sandbox',
+  EFBIG: 'the file is too large for the sandbox',
+  EDQUOT: 'no space is left in the sandbox',
+  ENXIO: 'not a regular file',
+  ETXTBSY: 'the file is being executed',
+}

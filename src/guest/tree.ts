@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Libc, RLIMIT_LOCKS } from './libc.ts'
+
+/**
+ * Each command is started under its own value of a limit that Linux keeps but does not use (file locks, since 2.4.25).
+ * Children inherit it, and without CAP_SYS_RESOURCE nobody can raise it again: so every descendant is found, whatever
+ * session, parent, user or environment it fled to.
+ */
+export interface Trees {
+  /** Marks what this process starts next, and nothing before. Start the command in the same turn. */
+  mark(): bigint
+  /** SIGKILL to all that carry the mark; resolves when none is alive. */
+  kill(mark: bigint): Promise<void>
+}
+
+const FIRST_MARK = 1n << 48n
+const POLL_MS = 1
+
+export function createTrees(libc: Libc): Trees {
+  let last = FIRST_MARK
+
+  return {
+    mark() {
+      last -= 1n
+      libc.lowerLimit(RLIMIT_LOCKS, last)
+      return last
+    },
+    async kill(mark) {
+      // Stopped first: a tree that forks as fast as it dies would never end.
+      for (const pid of alive(mark)) signal(pid, 'SIGSTOP')
+      for (let pids = alive(mark); pids.length > 0; pids = alive(mark)) {
+        for (const pid of pids) signal(pid, 'SIGKILL')
+        await Bun.sleep(POLL_MS)
+      }
+    },
+  }
+}
+
+function alive(mark: bigint): number[] {
+  const line = `Max file locks            ${mark} `
+  return readdirSync('/proc')
+    .map(Number)
+    .filter(pid => pid > 0 && pid !== process.pid && limitsOf(pid).includes(line) && !isZombie(pid))
+}
+
+function limitsOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/limits`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const state = stat.charAt(stat.lastIndexOf(')') + 2)
+    return state === 'Z' || state === 'X'
+  } catch {
+    return true
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended meanwhile.
+  }
+}
