@@ -1,0 +1,61 @@
+import type { Database } from 'bun:sqlite'
+import { newId, now } from './id.ts'
+import { type Columns, present } from './row.ts'
+
+/** An API key as it is stored: only a hash of it, and its last four characters to know it by. */
+export interface KeyRow {
+  id: string
+  teamId: string
+  name: string
+  hint: string
+  createdAt: string
+  expiresAt?: string
+  revokedAt?: string
+}
+
+type Row = Columns<KeyRow>
+
+const columns = `k.id, k.team_id as teamId, k.name, k.hint, k.created_at as createdAt, k.expires_at as expiresAt,
+  k.revoked_at as revokedAt`
+
+export interface KeyInput {
+  teamId: string
+  name: string
+  hash: string
+  hint: string
+  expiresAt?: string
+}
+
+/** Throws when the hash is there already. */
+export function insertKey(db: Database, { hash, ...input }: KeyInput): KeyRow {
+  const key: KeyRow = { id: newId('key'), ...input, createdAt: now() }
+  db.query(
+    `insert into api_keys (id, team_id, name, hash, hint, created_at, expires_at)
+     values ($id, $teamId, $name, $hash, $hint, $createdAt, $expiresAt)`,
+  ).run({ expiresAt: null, ...key, hash })
+  return key
+}
+
+/** The key with this hash, also when it is expired or revoked: the caller says which it is. */
+export function findKeyByHash(db: Database, hash: string): KeyRow | undefined {
+  const row = db.query<Row, { hash: string }>(`select ${columns} from api_keys k where k.hash = $hash`).get({ hash })
+  return row ? present<KeyRow>(row) : undefined
+}
+
+/** Every key with the name of its team, oldest first. */
+export const listKeys = (db: Database): (KeyRow & { team: string })[] =>
+  db
+    .query<Row & { team: string }, []>(
+      `select ${columns}, t.name as team from api_keys k join teams t on t.id = k.team_id order by k.id`,
+    )
+    .all()
+    .map(row => present<KeyRow & { team: string }>(row))
+
+/** False when there is no such key, or it is revoked already. */
+export const revokeKey = (db: Database, id: string): boolean =>
+  db.query('update api_keys set revoked_at = $now where id = $id and revoked_at is null').run({ id, now: now() })
+    .changes > 0
+
+/** How many keys were ever made, revoked ones too. */
+export const countKeys = (db: Database): number =>
+  db.query<{ count: number }, []>('select count(*) as count from api_keys').get()?.count ?? 0

@@ -1,0 +1,55 @@
+import { Database, SQLiteError } from 'bun:sqlite'
+import { closeSync, openSync } from 'node:fs'
+import initial from './migrations/0001_initial.sql' with { type: 'text' }
+
+const migrations = [initial]
+
+// The default of 20 is less than the statements of one chat request.
+Database.MAX_QUERY_CACHE_SIZE = 200
+
+/**
+ * Opens the database file, made with mode 0600 when it is missing, and brings it to this version's schema.
+ * Throws when the file is of a newer version, or no database.
+ */
+export function openDatabase(path: string): Database {
+  // SQLite gives its -wal and -shm files the mode of the database.
+  closeSync(openSync(path, 'a', 0o600))
+  const db = new Database(path, { strict: true, readwrite: true })
+  try {
+    db.run('pragma busy_timeout = 5000')
+    useWriteAheadLog(db)
+    db.run('pragma synchronous = normal')
+    db.run('pragma foreign_keys = on')
+    inTransaction(db, () => migrate(db, path))
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Does `work` in one write transaction, taken at once; inside another one it is a part of that. Throws what `work` throws. */
+export const inTransaction = <Result>(db: Database, work: () => Result): Result => db.transaction(work).immediate()
+
+/** The switch does not wait for busy_timeout: on a new database another process may be switching too. */
+function useWriteAheadLog(db: Database): void {
+  for (let attemptsLeft = 100; ; attemptsLeft--) {
+    try {
+      db.run('pragma journal_mode = wal')
+      return
+    } catch (error) {
+      if (attemptsLeft === 0 || !(error instanceof SQLiteError && error.code === 'SQLITE_BUSY')) throw error
+      Bun.sleepSync(10)
+    }
+  }
+}
+
+function migrate(db: Database, path: string): void {
+  const version = db.query<{ user_version: number }, []>('pragma user_version').get()?.user_version ?? 0
+  if (version > migrations.length)
+    throw new Error(
+      `${path} was written by a newer threadbox (schema ${version}, this one knows ${migrations.length}). Use that version, or another data directory.`,
+    )
+  for (const migration of migrations.slice(version)) db.run(migration)
+  db.run(`pragma user_version = ${migrations.length}`)
+}

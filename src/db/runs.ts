@@ -1,0 +1,61 @@
+import type { Database } from 'bun:sqlite'
+import { now } from './id.ts'
+
+export type RunStatus = 'active' | 'completed' | 'cancelled' | 'failed' | 'interrupted'
+
+/** What a run has used of its model so far. */
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  costUsd: number
+}
+
+export interface RunRow extends Usage {
+  id: string
+  threadId: string
+  sandboxId: string
+  status: RunStatus
+  model: string | null
+  startedAt: string
+  endedAt: string | null
+}
+
+const columns = `id, thread_id as threadId, sandbox_id as sandboxId, status, model, input_tokens as inputTokens,
+  output_tokens as outputTokens, cost_usd as costUsd, started_at as startedAt, ended_at as endedAt`
+
+/** Stores a run that begins now. Throws when its thread or sandbox is gone. */
+export function insertRun(
+  db: Database,
+  run: { id: string; threadId: string; sandboxId: string; background: boolean; model: string },
+): void {
+  db.query(
+    `insert into runs (id, thread_id, sandbox_id, status, background, model, started_at)
+     values ($id, $threadId, $sandboxId, 'active', $background, $model, $now)`,
+  ).run({ ...run, background: run.background ? 1 : 0, now: now() })
+}
+
+export const findRun = (db: Database, id: string): RunRow | undefined =>
+  db.query<RunRow, { id: string }>(`select ${columns} from runs where id = $id`).get({ id }) ?? undefined
+
+/** The runs that are not ended, oldest first. */
+export const listActiveRuns = (db: Database): RunRow[] =>
+  db.query<RunRow, []>(`select ${columns} from runs where status = 'active' order by id`).all()
+
+/** Keeps what a crash would lose: the log has it only at the end. */
+export function saveRunUsage(db: Database, id: string, model: string, usage: Usage): void {
+  db.query(
+    `update runs set model = $model, input_tokens = $inputTokens, output_tokens = $outputTokens, cost_usd = $costUsd
+     where id = $id`,
+  ).run({ id, model, ...usage })
+}
+
+/** Ends an active run, now. */
+export function endRun(
+  db: Database,
+  id: string,
+  end: { status: Exclude<RunStatus, 'active'>; error: string | null; durationMs: number },
+): void {
+  db.query(
+    'update runs set status = $status, error = $error, duration_ms = $durationMs, ended_at = $now where id = $id',
+  ).run({ id, ...end, now: now() })
+}

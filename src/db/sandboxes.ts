@@ -1,0 +1,113 @@
+import type { Database } from 'bun:sqlite'
+import { now } from './id.ts'
+import { type Columns, isStringRecord, present, readJson } from './row.ts'
+
+export interface Sandbox {
+  id: string
+  teamId: string
+  agentSlug: string
+  agentName: string
+  environmentId: string
+  backend: string
+  status: string
+  error?: string
+  envs: Record<string, string>
+  cwd: string
+  timeoutMs?: number
+  /** The end user whose token made it. */
+  externalUserId?: string
+  createdAt: string
+  updatedAt: string
+  lastUsedAt: string
+}
+
+export type SandboxInput = Omit<Sandbox, 'createdAt' | 'updatedAt' | 'lastUsedAt'>
+
+type Row = Columns<Omit<Sandbox, 'envs'>> & { envs: string }
+
+const columns = `id, team_id as teamId, agent_slug as agentSlug, agent_name as agentName,
+  environment_id as environmentId, backend, status, error, envs, cwd, timeout_ms as timeoutMs,
+  external_user_id as externalUserId, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
+
+const toSandbox = ({ envs, ...row }: Row): Sandbox => ({
+  ...present<Omit<Sandbox, 'envs'>>(row),
+  envs: readJson(envs, 'sandboxes.envs', isStringRecord),
+})
+
+/** Throws when the id or the environment is there already. */
+export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
+  const at = now()
+  const sandbox = { ...input, createdAt: at, updatedAt: at, lastUsedAt: at }
+  db.query(
+    `insert into sandboxes (id, team_id, agent_slug, agent_name, environment_id, backend, status, error, envs, cwd,
+       timeout_ms, external_user_id, created_at, updated_at, last_used_at)
+     values ($id, $teamId, $agentSlug, $agentName, $environmentId, $backend, $status, $error, $envs, $cwd,
+       $timeoutMs, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
+  ).run({ error: null, timeoutMs: null, externalUserId: null, ...sandbox, envs: JSON.stringify(sandbox.envs) })
+  return sandbox
+}
+
+/** A team's sandbox by its own id or its environment's. */
+export function findSandbox(db: Database, teamId: string, id: string): Sandbox | undefined {
+  const row = db
+    .query<Row, { teamId: string; id: string }>(
+      `select ${columns} from sandboxes where team_id = $teamId and (id = $id or environment_id = $id)`,
+    )
+    .get({ teamId, id })
+  return row ? toSandbox(row) : undefined
+}
+
+export interface SandboxPage {
+  limit: number
+  /** The id of the last one of the page before. */
+  before?: string
+  /** Only those of these agents, or of this end user. */
+  agents?: string[]
+  userId?: string
+}
+
+/** A page of a team's sandboxes, newest first. */
+export const listSandboxes = (db: Database, teamId: string, page: SandboxPage): Sandbox[] =>
+  db
+    .query<Row, { teamId: string; limit: number; before: string | null; agents: string | null; userId: string | null }>(
+      `select ${columns} from sandboxes
+       where team_id = $teamId and ($before is null or id < $before)
+         and ($agents is null or agent_slug in (select value from json_each($agents)))
+         and ($userId is null or external_user_id = $userId)
+       order by id desc limit $limit`,
+    )
+    .all({
+      teamId,
+      limit: page.limit,
+      before: page.before ?? null,
+      agents: page.agents ? JSON.stringify(page.agents) : null,
+      userId: page.userId ?? null,
+    })
+    .map(toSandbox)
+
+/** Counts this moment as a use: its time to live starts again. */
+export function touchSandbox(db: Database, id: string): void {
+  db.query('update sandboxes set last_used_at = $now where id = $id').run({ id, now: now() })
+}
+
+/** With its threads, messages and runs. False when there is no such sandbox. */
+export const deleteSandbox = (db: Database, id: string): boolean =>
+  db.query('delete from sandboxes where id = $id').run({ id }).changes > 0
+
+/** The ids of every environment that a sandbox of this backend has. */
+export const listEnvironments = (db: Database, backend: string): string[] =>
+  db
+    .query<{ id: string }, { backend: string }>('select environment_id as id from sandboxes where backend = $backend')
+    .all({ backend })
+    .map(row => row.id)
+
+/** The sandboxes whose time to live since their last use is over at `at`. One with an active run is in use. */
+export const listExpiredSandboxes = (db: Database, at: Date): Sandbox[] =>
+  db
+    .query<Row, { at: number }>(
+      `select ${columns} from sandboxes
+       where timeout_ms is not null and unixepoch(last_used_at, 'subsec') * 1000 + timeout_ms <= $at
+         and not exists (select 1 from runs where sandbox_id = sandboxes.id and status = 'active')`,
+    )
+    .all({ at: at.getTime() })
+    .map(toSandbox)

@@ -1,0 +1,28 @@
+import type { Database } from 'bun:sqlite'
+import { newId, now } from './id.ts'
+import { inTransaction } from './open.ts'
+
+export interface Team {
+  id: string
+  name: string
+  createdAt: string
+}
+
+const columns = 'id, name, created_at as createdAt'
+
+export const findTeam = (db: Database, name: string): Team | undefined =>
+  db.query<Team, { name: string }>(`select ${columns} from teams where name = $name`).get({ name }) ?? undefined
+
+/** The team of this name, made when there is none. */
+export const ensureTeam = (db: Database, name: string): Team =>
+  inTransaction(db, () => {
+    const found = findTeam(db, name)
+    if (found) return found
+    const team = { id: newId('team'), name, createdAt: now() }
+    db.query('insert into teams (id, name, created_at) values ($id, $name, $createdAt)').run(team)
+    return team
+  })
+
+/** All teams, by name. */
+export const listTeams = (db: Database): Team[] =>
+  db.query<Team, []>(`select ${columns} from teams order by name`).all()

@@ -1,0 +1,116 @@
+import type { Database } from 'bun:sqlite'
+import { newId, now } from './id.ts'
+import { type Columns, present } from './row.ts'
+
+export interface Thread {
+  id: string
+  sandboxId: string
+  name: string | null
+  status: 'active' | 'streaming' | 'completed' | 'error' | 'cancelled'
+  error: string | null
+  externalUserId?: string
+  engineSessionId?: string
+  createdAt: string
+  updatedAt: string
+  completedAt: string | null
+}
+
+type Row = Columns<Thread>
+
+const columns = `id, sandbox_id as sandboxId, name, status, error, external_user_id as externalUserId,
+  engine_session_id as engineSessionId, created_at as createdAt, updated_at as updatedAt, completed_at as completedAt`
+
+const toThread = ({ externalUserId, engineSessionId, ...row }: Row): Thread => ({
+  ...row,
+  ...present<Pick<Thread, 'externalUserId' | 'engineSessionId'>>({ externalUserId, engineSessionId }),
+})
+
+export interface ThreadInput {
+  sandboxId: string
+  name?: string
+  externalUserId?: string
+}
+
+/** Throws when the sandbox is gone. */
+export function insertThread(db: Database, input: ThreadInput): Thread {
+  const at = now()
+  const row: Row = {
+    id: newId('thr'),
+    sandboxId: input.sandboxId,
+    name: input.name ?? null,
+    status: 'active',
+    error: null,
+    externalUserId: input.externalUserId ?? null,
+    engineSessionId: null,
+    createdAt: at,
+    updatedAt: at,
+    completedAt: null,
+  }
+  db.query(
+    `insert into threads (id, sandbox_id, name, status, external_user_id, created_at, updated_at)
+     values ($id, $sandboxId, $name, $status, $externalUserId, $createdAt, $updatedAt)`,
+  ).run({ ...row })
+  return toThread(row)
+}
+
+export function findThread(db: Database, sandboxId: string, id: string): Thread | undefined {
+  const row = db
+    .query<Row, { sandboxId: string; id: string }>(
+      `select ${columns} from threads where sandbox_id = $sandboxId and id = $id`,
+    )
+    .get({ sandboxId, id })
+  return row ? toThread(row) : undefined
+}
+
+/** A sandbox's threads, newest first. */
+export const listThreads = (db: Database, sandboxId: string): Thread[] =>
+  db
+    .query<Row, { sandboxId: string }>(`select ${columns} from threads where sandbox_id = $sandboxId order by id desc`)
+    .all({ sandboxId })
+    .map(toThread)
+
+/** With its messages and runs. False when there is no such thread. */
+export const deleteThread = (db: Database, id: string): boolean =>
+  db.query('delete from threads where id = $id').run({ id }).changes > 0
+
+/** Keeps the engine's own name for this conversation, for its next turn. */
+export function setEngineSession(db: Database, id: string, engineSessionId: string): void {
+  db.query('update threads set engine_session_id = $engineSessionId where id = $id').run({ id, engineSessionId })
+}
+
+/** A run of the thread begins. */
+export function startThread(db: Database, id: string): void {
+  db.query(
+    `update threads set status = 'streaming', error = null, completed_at = null, updated_at = $now where id = $id`,
+  ).run({ id, now: now() })
+}
+
+/** A run of the thread has ended. */
+export function endThread(
+  db: Database,
+  id: string,
+  end: { status: 'completed' | 'error' | 'cancelled'; error: string | null },
+): void {
+  db.query(
+    'update threads set status = $status, error = $error, completed_at = $now, updated_at = $now where id = $id',
+  ).run({ id, ...end, now: now() })
+}
+
+/** Sums over a thread's ended runs. Each is null while none has ended. */
+export interface ThreadUsage {
+  inputTokens: number | null
+  outputTokens: number | null
+  totalTokens: number | null
+  totalCostUsd: number | null
+  durationMs: number | null
+}
+
+export const threadUsage = (db: Database, id: string): ThreadUsage =>
+  db
+    .query<ThreadUsage, { id: string }>(
+      `select sum(input_tokens) as inputTokens, sum(output_tokens) as outputTokens,
+         sum(input_tokens + output_tokens) as totalTokens, sum(cost_usd) as totalCostUsd,
+         sum(duration_ms) as durationMs
+       from runs where thread_id = $id and ended_at is not null`,
+    )
+    .get({ id }) ?? { inputTokens: null, outputTokens: null, totalTokens: null, totalCostUsd: null, durationMs: null }

@@ -1,0 +1,66 @@
+import { DONE, HEARTBEAT, OPEN } from '../stream/frame.ts'
+import type { ChunkSource } from './log.ts'
+
+/**
+ * A stream of server-sent events: what comes after the chunk `after` (0: all), then what follows, then the end.
+ * It holds one page at most, and only when its consumer asks; cancelling it only lets go of the run.
+ */
+export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000): ReadableStream<Uint8Array> {
+  const detach = source.attach()
+  let position = after
+  let left = false
+  let stopWaiting = () => {}
+
+  function leave(): void {
+    if (left) return
+    left = true
+    detach()
+    stopWaiting()
+  }
+
+  /** True when there may be more, false after a silence or when the reader has left. */
+  const more = () =>
+    new Promise<boolean>(resolve => {
+      const done = (woken: boolean) => {
+        clearTimeout(silence)
+        forget()
+        resolve(woken)
+      }
+      const silence = setTimeout(done, heartbeatMs, false)
+      const forget = source.wait(() => done(true))
+      stopWaiting = () => done(false)
+    })
+
+  /** The next bytes, or undefined at the end. */
+  async function next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const page = source.read(position)
+      if (page) {
+        position = page.last
+        return page.bytes
+      }
+      if (source.ended) return undefined
+      if (!(await more())) return HEARTBEAT
+    }
+  }
+
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(OPEN)
+    },
+    async pull(controller) {
+      try {
+        const bytes = await next()
+        if (left) return
+        controller.enqueue(bytes ?? DONE)
+        if (bytes) return
+        leave()
+        controller.close()
+      } catch (error) {
+        leave()
+        throw error
+      }
+    },
+    cancel: leave,
+  })
+}

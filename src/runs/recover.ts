@@ -1,0 +1,39 @@
+import type { Database } from 'bun:sqlite'
+import { listChunks } from '../db/chunks.ts'
+import { listActiveRuns, type RunRow } from '../db/runs.ts'
+import { rebuild } from '../stream/rebuild.ts'
+import { storeEnding } from './ending.ts'
+
+/** Ends the runs that a stopped server left active, each in a transaction. Returns how many. What they had said is kept. */
+export function recoverRuns(db: Database): number {
+  const runs = listActiveRuns(db)
+  for (const run of runs) recoverRun(db, run)
+  return runs.length
+}
+
+function recoverRun(db: Database, row: RunRow): void {
+  let chunks = 0
+  function* log(): Generator<string> {
+    for (;;) {
+      const rows = listChunks(db, row.id, chunks, 1024 * 1024)
+      if (rows.length === 0) return
+      for (const { seq, chunk } of rows) {
+        chunks = seq
+        yield chunk
+      }
+    }
+  }
+  const rebuilt = rebuild(log())
+  const { inputTokens, outputTokens, costUsd } = row
+  const run = {
+    ...rebuilt,
+    id: row.id,
+    threadId: row.threadId,
+    sandboxId: row.sandboxId,
+    model: row.model ?? 'unknown',
+    usage: { inputTokens, outputTokens, costUsd },
+    durationMs: Math.max(0, Date.now() - Date.parse(row.startedAt)),
+    chunks,
+  }
+  storeEnding(db, run, { status: 'interrupted', errorText: 'The server stopped during this reply.' })
+}

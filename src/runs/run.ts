@@ -1,0 +1,223 @@
+import type { Database } from 'bun:sqlite'
+import { insertChunks } from '../db/chunks.ts'
+import { appendMessages } from '../db/messages.ts'
+import { inTransaction } from '../db/open.ts'
+import { insertRun, saveRunUsage, type Usage } from '../db/runs.ts'
+import { setEngineSession, startThread } from '../db/threads.ts'
+import { ApiError } from '../errors.ts'
+import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin.ts'
+import type { Chunk } from '../stream/chunk.ts'
+import { createMessage } from '../stream/message.ts'
+import { createWriter, type Ending } from '../stream/writer.ts'
+import { storeEnding } from './ending.ts'
+import { createLog, type Log } from './log.ts'
+import { within } from './within.ts'
+
+export interface RunInit {
+  threadId: string
+  sandboxId: string
+  /** The engine's name, told as the model while no model is known. */
+  engine: string
+  model?: string
+  /** Nobody needs to watch it: a later chat on its thread does not replace it. */
+  background?: boolean
+  /** Added to the thread in the transaction that makes the run. */
+  messages?: readonly StoredMessage[]
+}
+
+/** One turn of an engine. Aborted: it ends within the grace time, every child dead. */
+export type Execute = (signal: AbortSignal) => AsyncGenerator<EngineEvent, EngineEnd>
+
+/** How a run ended, for who cancelled it. */
+export interface Receipt {
+  runId: string
+  threadId: string
+  chunks: number
+  durationMs: number
+}
+
+export interface RunHost {
+  db: Database
+  /** Takes one line for the operator. It never holds what was said. */
+  log: (line: string) => void
+  /** How long an engine may take to end after its abort. */
+  graceMs: number
+  /** Called once, when the end is stored and before a reader sees it. */
+  onEnd: (run: Run) => void
+}
+
+/** An engine without a pause would starve every other request of the process. */
+const breathMs = 8
+
+/** One assistant turn: it pumps an engine's events into a stored log, and ends once. Made by the registry. */
+export class Run {
+  readonly threadId: string
+  readonly sandboxId: string
+  readonly background: boolean
+  /** What readers follow. */
+  readonly log: Log
+  /** Resolves when the run has ended and its closing chunks can be read. Never rejects. */
+  readonly finished: Promise<Receipt>
+  readonly #resolve: (receipt: Receipt) => void
+  readonly #host: RunHost
+  readonly #abort = new AbortController()
+  readonly #writer = createWriter()
+  readonly #message = createMessage()
+  readonly #usage: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+  readonly #startedAtMs = performance.now()
+  #model: string
+  #events: AsyncGenerator<EngineEvent, EngineEnd> | undefined
+  #asked: Ending | undefined
+  #over = false
+
+  /** Stores the run as active; its engine starts right after the caller's turn. Throws when the thread is gone. */
+  constructor(
+    readonly id: string,
+    init: RunInit,
+    execute: Execute,
+    host: RunHost,
+  ) {
+    this.threadId = init.threadId
+    this.sandboxId = init.sandboxId
+    this.background = init.background ?? false
+    this.#host = host
+    this.#model = init.model ?? init.engine
+    this.log = createLog(host.db, id)
+    const { promise, resolve } = Promise.withResolvers<Receipt>()
+    this.finished = promise
+    this.#resolve = resolve
+    inTransaction(host.db, () => {
+      const { threadId, sandboxId, background } = this
+      insertRun(host.db, { id, threadId, sandboxId, background, model: this.#model })
+      appendMessages(host.db, threadId, init.messages ?? [])
+      startThread(host.db, threadId)
+      this.#store(this.#writer.start())
+    })
+    queueMicrotask(() => void this.#pump(execute))
+  }
+
+  get readerCount(): number {
+    return this.log.readerCount
+  }
+
+  /** Ends the run as cancelled; one that has ended stays what it is. Resolves as `finished` does. Idempotent. */
+  cancel(): Promise<Receipt> {
+    return this.#stop({ status: 'cancelled' })
+  }
+
+  /** Ends the run as interrupted by the server. Like `cancel` otherwise. */
+  interrupt(errorText: string): Promise<Receipt> {
+    return this.#stop({ status: 'interrupted', errorText })
+  }
+
+  #stop(ending: Ending): Promise<Receipt> {
+    if (this.#over || this.#asked) return this.finished
+    this.#asked = ending
+    this.#abort.abort()
+    const timer = setTimeout(() => {
+      this.#host.log(`${this.id}: the engine did not end within ${this.#host.graceMs} ms of its abort`)
+      void this.#dismiss()
+      this.#finish(ending)
+    }, this.#host.graceMs)
+    void this.finished.then(() => clearTimeout(timer))
+    return this.finished
+  }
+
+  async #pump(execute: Execute): Promise<void> {
+    try {
+      if (this.#asked) return this.#finish(this.#asked)
+      this.#events = execute(this.#abort.signal)
+      let breathAtMs = performance.now()
+      for (;;) {
+        const step = await this.#events.next()
+        if (this.#over) return
+        if (step.done) return this.#finish(endingOf(step.value))
+        this.#take(step.value)
+        if (performance.now() - breathAtMs < breathMs) continue
+        await new Promise(setImmediate)
+        breathAtMs = performance.now()
+      }
+    } catch (error) {
+      if (this.#over) return
+      const ending: Ending = { status: 'failed', errorText: this.#explain(error) }
+      this.#abort.abort()
+      await within(this.#host.graceMs, this.#dismiss())
+      this.#finish(ending)
+    }
+  }
+
+  #take(event: EngineEvent): void {
+    if (event.type === 'notice') this.#host.log(`${this.id}: ${event.level} ${event.code}`)
+    else if (event.type === 'session' || event.type === 'usage') this.#meter(event)
+    // What an engine still says after its abort is not part of the reply; what it used is.
+    else if (!this.#asked) this.#store(this.#writer.write(event))
+  }
+
+  #meter(event: Extract<EngineEvent, { type: 'session' | 'usage' }>): void {
+    if (event.model) this.#model = event.model
+    if (event.type === 'session') {
+      setEngineSession(this.#host.db, this.threadId, event.engineSessionId)
+    } else {
+      this.#usage.inputTokens += Math.round(amount(event.inputTokens))
+      this.#usage.outputTokens += Math.round(amount(event.outputTokens))
+      this.#usage.costUsd += amount(event.costUsd)
+    }
+    saveRunUsage(this.#host.db, this.id, this.#model, this.#usage)
+  }
+
+  #store(chunks: readonly Chunk[]): void {
+    if (chunks.length === 0) return
+    const lines = chunks.map(chunk => JSON.stringify(chunk))
+    insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
+    for (const chunk of chunks) this.#message.apply(chunk)
+    this.log.show(lines)
+  }
+
+  #finish(ending: Ending): void {
+    if (this.#over) return
+    this.#over = true
+    const { id, threadId, sandboxId } = this
+    const durationMs = Math.round(performance.now() - this.#startedAtMs)
+    let lost = false
+    try {
+      const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
+      const parts = { chunks: this.log.count, writer: this.#writer, message: this.#message }
+      this.log.show(storeEnding(this.#host.db, { ...state, ...parts }, this.#asked ?? ending))
+    } catch (error) {
+      lost = true
+      this.#host.log(`${id}: its end could not be stored: ${faultOf(error)}`)
+    }
+    this.#host.onEnd(this)
+    this.log.end(lost)
+    this.#resolve({ runId: id, threadId, chunks: this.log.count, durationMs })
+  }
+
+  /** Lets the generator clean up. It may never answer: then nothing it does counts any more. */
+  async #dismiss(): Promise<void> {
+    try {
+      await this.#events?.return({ status: 'cancelled' })
+    } catch {
+      // Its failure is its own: the run has an ending already.
+    }
+  }
+
+  #explain(error: unknown): string {
+    if (error instanceof ApiError) return error.message
+    if (!this.#asked) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`)
+    return `The agent failed unexpectedly (${this.id}).`
+  }
+}
+
+function endingOf({ status, error }: EngineEnd): Ending {
+  if (status === 'completed' || status === 'cancelled') return { status }
+  return { status: 'failed', errorText: error?.message ?? 'The agent failed.' }
+}
+
+const amount = (value: number | undefined) => (value !== undefined && Number.isFinite(value) && value > 0 ? value : 0)
+
+/** Where an unknown error comes from. Not its message: that may hold what was said. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const frames = error.stack?.split('\n').filter(line => /^\s+at /.test(line)) ?? []
+  return [error.name, ...frames.slice(0, 5).map(line => line.trim())].join(' ')
+}

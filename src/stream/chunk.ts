@@ -1,0 +1,62 @@
+/** What a run tells of itself at its end: the contract's five fields first. */
+export interface RunMetadata {
+  sessionId: string
+  totalCostUsd: number
+  inputTokens: number
+  outputTokens: number
+  durationMs: number
+  sandboxId: string
+  threadId: string
+  runId: string
+  totalTokens: number
+  model: string
+}
+
+/** The kinds of part whose content comes in deltas. */
+export type PartKind = 'text' | 'reasoning'
+
+/** One chunk of a UI-message stream: the types and fields that every client takes, and no other. */
+export type Chunk =
+  | { type: 'start' | 'abort' | 'finish' }
+  | { type: `${PartKind}-start` | `${PartKind}-end`; id: string }
+  | { type: `${PartKind}-delta`; id: string; delta: string }
+  | { type: 'tool-input-start'; toolCallId: string; toolName: string }
+  | { type: 'tool-input-delta'; toolCallId: string; inputTextDelta: string }
+  | { type: 'tool-input-available'; toolCallId: string; toolName: string; input: unknown }
+  | { type: 'tool-output-available'; toolCallId: string; output: unknown }
+  | { type: 'tool-output-error'; toolCallId: string; errorText: string }
+  | { type: 'message-metadata'; messageMetadata: RunMetadata }
+  | { type: 'error'; errorText: string }
+  | { type: `data-${string}`; data: unknown; transient: true }
+
+const stringFields: Readonly<Record<string, readonly string[]>> = {
+  start: [],
+  abort: [],
+  finish: [],
+  'text-start': ['id'],
+  'text-delta': ['id', 'delta'],
+  'text-end': ['id'],
+  'reasoning-start': ['id'],
+  'reasoning-delta': ['id', 'delta'],
+  'reasoning-end': ['id'],
+  'tool-input-start': ['toolCallId', 'toolName'],
+  'tool-input-delta': ['toolCallId', 'inputTextDelta'],
+  'tool-input-available': ['toolCallId', 'toolName'],
+  'tool-output-available': ['toolCallId'],
+  'tool-output-error': ['toolCallId', 'errorText'],
+  'message-metadata': [],
+  error: ['errorText'],
+}
+
+const isChunk = (value: unknown): value is Chunk => {
+  if (typeof value !== 'object' || value === null || !('type' in value) || typeof value.type !== 'string') return false
+  const fields = value.type.startsWith('data-') ? [] : stringFields[value.type]
+  return fields?.every(field => typeof Reflect.get(value, field) === 'string') ?? false
+}
+
+/** A stored chunk. Throws when it is none. */
+export function parseChunk(json: string): Chunk {
+  const value: unknown = JSON.parse(json)
+  if (!isChunk(value)) throw new Error('A stored chunk is unreadable.')
+  return value
+}

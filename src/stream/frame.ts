@@ -1,0 +1,31 @@
+const encoder = new TextEncoder()
+
+/** Opens a stream at once: Bun holds half of the headers back until the first byte of the body. */
+export const OPEN = encoder.encode(': open\n\n')
+export const HEARTBEAT = encoder.encode(': keep-alive\n\n')
+export const DONE = encoder.encode('data: [DONE]\n\n')
+
+/** One server-sent event. JSON has no raw line break, so it is one line. */
+export const frame = (runId: string, seq: number, chunkJson: string): Uint8Array =>
+  encoder.encode(`id: ${runId}/${seq}\ndata: ${chunkJson}\n\n`)
+
+/** The headers by which a client learns what a chat made for it; a browser sees them only when they are exposed. */
+export const idHeaders = ['x-sandbox-id', 'x-thread-id', 'x-run-id'] as const
+
+export const streamHeaders = (ids: { sandboxId: string; threadId: string; runId: string }): Record<string, string> => ({
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-vercel-ai-ui-message-stream': 'v1',
+  'x-accel-buffering': 'no',
+  'x-sandbox-id': ids.sandboxId,
+  'x-thread-id': ids.threadId,
+  'x-run-id': ids.runId,
+  'access-control-expose-headers': idHeaders.join(', '),
+})
+
+/** A Last-Event-ID header's run and seq; undefined when it is absent or not one of ours. */
+export function parseLastEventId(value: string | null | undefined): { runId: string; seq: number } | undefined {
+  const [, runId, seq] = /^(run_[0-9a-f-]{36})\/(\d{1,15})$/.exec(value?.trim() ?? '') ?? []
+  return runId === undefined || seq === undefined ? undefined : { runId, seq: Number(seq) }
+}

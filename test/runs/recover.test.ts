@@ -1,0 +1,101 @@
+import { expect, test } from 'bun:test'
+import { listMessages } from '../../src/db/messages.ts'
+import { findRun } from '../../src/db/runs.ts'
+import { findThread, insertThread, threadUsage } from '../../src/db/threads.ts'
+import { createRuns } from '../../src/runs/registry.ts'
+import { openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
+
+/** A server that has crashed in the middle of a reply, and the one that comes after it. */
+async function crash() {
+  const first = scene()
+  const engine = puppet()
+  const run = first.runs.start(first.init, engine.execute)
+  engine.say(text('Let me look.'), { type: 'tool-call', callId: 'c', name: 'Bash', input: { command: 'ls' } })
+  engine.say({ type: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.5, model: 'm' })
+  await engine.taken()
+  const db = openTemporary(first.path)
+  const runs = createRuns(db, { log: () => {} })
+  return { ...first, db, runs, run }
+}
+
+test('a run that was active is closed as interrupted, with what it had said kept', async () => {
+  const { db, runs, run, sandbox, thread } = await crash()
+  expect(runs.recover()).toBe(1)
+  expect(findRun(db, run.id)).toMatchObject({ status: 'interrupted', endedAt: expect.any(String) })
+  expect(findThread(db, sandbox.id, thread.id)).toMatchObject({
+    status: 'error',
+    error: 'The server stopped during this reply.',
+    completedAt: expect.any(String),
+  })
+  expect(listMessages(db, thread.id)).toMatchObject([
+    {
+      role: 'assistant',
+      parts: [
+        { type: 'text', text: 'Let me look.', state: 'done' },
+        {
+          type: 'tool-Bash',
+          toolCallId: 'c',
+          state: 'output-error',
+          input: { command: 'ls' },
+          errorText: 'The server stopped during this reply.',
+        },
+      ],
+      metadata: { runId: run.id, inputTokens: 5, outputTokens: 6, totalTokens: 11, totalCostUsd: 0.5, model: 'm' },
+    },
+  ])
+  expect(threadUsage(db, thread.id)).toMatchObject({ totalTokens: 11, totalCostUsd: 0.5 })
+})
+
+test('a reader that comes back has the rest, then the end of a failed run', async () => {
+  const { runs, run, sandbox } = await crash()
+  runs.recover()
+  const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/4` })!.body)
+  expect(typesOf(reading)).toEqual([
+    'tool-input-start',
+    'tool-input-available',
+    'tool-output-error',
+    'message-metadata',
+    'error',
+    'finish',
+  ])
+  expect(reading.frames.map(({ seq }) => seq)).toEqual([5, 6, 7, 8, 9, 10])
+  expect(reading.done).toBe(true)
+  expect(runs.resume(sandbox.id)).toBeUndefined()
+})
+
+test('the thread takes the next run', async () => {
+  const { runs, init, db, sandbox, thread } = await crash()
+  runs.recover()
+  const engine = puppet()
+  const run = runs.start(init, engine.execute)
+  engine.end()
+  await run.finished
+  expect(findThread(db, sandbox.id, thread.id)).toMatchObject({ status: 'completed', error: null })
+})
+
+test('it is done once, and leaves ended runs alone', async () => {
+  const { db, runs, init, sandbox } = await crash()
+  runs.recover()
+  const other = insertThread(db, { sandboxId: sandbox.id })
+  const ended = runs.start({ ...init, threadId: other.id }, async function* () {
+    yield* []
+    return { status: 'completed' }
+  })
+  await ended.finished
+  expect(runs.recover()).toBe(0)
+  expect(findRun(db, ended.id)?.status).toBe('completed')
+})
+
+test('a long reply that was cut off is kept whole', async () => {
+  const first = scene()
+  const engine = puppet()
+  first.runs.start(first.init, engine.execute)
+  engine.say(...Array.from({ length: 2000 }, (_, index) => text(`${index},`)))
+  await engine.taken()
+  const db = openTemporary(first.path)
+  createRuns(db, { log: () => {} }).recover()
+  const [message] = listMessages(db, first.thread.id)
+  expect(message?.parts).toEqual([
+    { type: 'text', text: Array.from({ length: 2000 }, (_, index) => `${index},`).join(''), state: 'done' },
+  ])
+})
