@@ -1,0 +1,94 @@
+import { messageOf } from '../../src/errors.ts'
+import { runShell, type ShellResult } from '../../src/guest/shell.ts'
+import type { Engine, EngineContext, EngineEnd, EngineEvent, Plugin, StoredMessage, Turn } from '../../src/plugin.ts'
+
+const SLOW_DELTA_MS = 50
+const COMMAND_TIMEOUT_MS = 600_000
+
+/**
+ * Answers with the user's own text, word by word. A line `$ COMMAND` runs in the sandbox as a Bash tool call,
+ * `/slow N` gives N words 50 ms apart, `/fail` fails. No model and no network: words are its tokens.
+ */
+export const echo: Plugin = { name: 'echo', engine: () => engine }
+
+const engine: Engine = {
+  name: 'echo',
+  async *run(turn, context) {
+    let inputTokens = 0
+    let outputTokens = 0
+    for (const message of [...turn.history, ...turn.prompt]) inputTokens += wordsOf(textOf(message)).length
+    const events = answer(turn, context)
+    for (;;) {
+      if (context.signal.aborted) break
+      const { value, done } = await events.next()
+      if (done) {
+        yield { type: 'usage', inputTokens, outputTokens }
+        return value
+      }
+      if (value.type === 'text') outputTokens += 1
+      yield value
+    }
+    yield { type: 'usage', inputTokens, outputTokens }
+    return { status: 'cancelled' }
+  },
+}
+
+async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
+  // Text goes on in one part until a tool call comes between.
+  let part = 0
+  for (const line of prompt
+    .map(textOf)
+    .join('\n')
+    .split(/(?<=\n)/)) {
+    const [, command] = /^\$ (.+)/.exec(line) ?? []
+    const [, count] = /^\/slow (\d{1,6})\s*$/.exec(line) ?? []
+    if (command) yield* runTool(`call-${++part}`, command, context)
+    else if (count) yield* slowly(`text-${part}`, Number(count), context.signal)
+    else if (/^\/fail\s*$/.test(line)) return failed('The echo engine fails because it was asked to.')
+    else for (const delta of wordsOf(line)) yield { type: 'text', id: `text-${part}`, delta }
+  }
+  return { status: 'completed' }
+}
+
+async function* runTool(callId: string, command: string, context: EngineContext): AsyncGenerator<EngineEvent> {
+  const { environment, cwd, env, signal } = context
+  yield { type: 'tool-call', callId, name: 'Bash', input: { command } }
+  try {
+    const result = await runShell(environment, { command, cwd, env, signal, timeoutMs: COMMAND_TIMEOUT_MS })
+    yield { type: 'tool-result', callId, output: outputOf(result) }
+  } catch (error) {
+    if (!signal.aborted) yield { type: 'tool-result', callId, output: null, error: messageOf(error) }
+  }
+}
+
+async function* slowly(id: string, count: number, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  for (let index = 1; index <= count && !signal.aborted; index++) {
+    yield { type: 'text', id, delta: `${index} ` }
+    await pause(SLOW_DELTA_MS, signal)
+  }
+}
+
+/** What a person would have seen, then the exit code if it says something. */
+const outputOf = ({ stdout, stderr, exitCode, truncated }: ShellResult): string =>
+  [stdout, stderr, truncated && '(output was cut)\n', exitCode !== 0 && `exit code ${exitCode}`]
+    .filter(Boolean)
+    .join('')
+
+const failed = (message: string): EngineEnd => ({ status: 'failed', error: { code: 'internal_error', message } })
+
+const textOf = ({ parts }: StoredMessage): string =>
+  parts.map(({ type, text }) => (type === 'text' && typeof text === 'string' ? text : '')).join('\n')
+
+/** Words with the space around them: together they are the text. */
+const wordsOf = (text: string): string[] => text.match(/\s*\S+(\s+$)?/g) ?? []
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })

@@ -1,0 +1,96 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { AgentInput } from '../db/agents.ts'
+import { messageOf } from '../errors.ts'
+
+const Path = Type.String({ pattern: '^/[^\\0]*$' })
+
+const Limits = Type.Object(
+  {
+    memoryMb: Type.Optional(Type.Integer({ minimum: 0 })),
+    processes: Type.Optional(Type.Integer({ minimum: 0 })),
+    cpus: Type.Optional(Type.Number({ minimum: 0 })),
+    diskMb: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { additionalProperties: false },
+)
+
+const AgentFile = Type.Object(
+  {
+    slug: Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 100 }),
+    name: Type.Optional(Type.String({ minLength: 1 })),
+    engine: Type.Optional(Type.String({ minLength: 1 })),
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    systemPrompt: Type.Optional(Type.String()),
+    sandbox: Type.Optional(
+      Type.Object(
+        {
+          files: Type.Optional(Type.Record(Path, Type.String(), { additionalProperties: false })),
+          envs: Type.Optional(
+            Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String(), {
+              additionalProperties: false,
+            }),
+          ),
+          setup: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+          cwd: Type.Optional(Path),
+          base: Type.Optional(Path),
+          limits: Type.Optional(Limits),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** The agents of a JSON file, or of every .json file of a directory. Throws one error with all that is wrong with them. */
+export async function readAgentFiles(path: string): Promise<AgentInput[]> {
+  const isDirectory = (await stat(path)).isDirectory()
+  const names = isDirectory ? (await readdir(path)).filter(name => name.endsWith('.json')).sort() : []
+  const files = isDirectory ? names.map(name => join(path, name)) : [path]
+  const problems: string[] = []
+  const agents: AgentInput[] = []
+  for (const file of files) {
+    try {
+      agents.push(toAgent(JSON.parse(await readFile(file, 'utf8'))))
+    } catch (error) {
+      problems.push(`${file}: ${messageOf(error)}`)
+    }
+  }
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  return agents
+}
+
+function toAgent(value: unknown): AgentInput {
+  if (!Value.Check(AgentFile, value)) {
+    const [first] = Value.Errors(AgentFile, value)
+    throw new Error(`${first?.path.slice(1).replaceAll('/', '.') || 'agent'}: ${first?.message ?? 'not valid'}`)
+  }
+  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {} } = value
+  return {
+    slug,
+    name,
+    engine,
+    ...(model !== undefined && { model }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    sandbox: toSandbox(sandbox),
+  }
+}
+
+const toSandbox = ({
+  files = {},
+  envs = {},
+  setup = [],
+  cwd,
+  base,
+  limits = {},
+}: NonNullable<Static<typeof AgentFile>['sandbox']>) => ({
+  files,
+  envs,
+  setup,
+  limits,
+  ...(cwd !== undefined && { cwd }),
+  ...(base !== undefined && { base }),
+})

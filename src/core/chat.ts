@@ -1,0 +1,116 @@
+import type { Agent } from '../db/agents.ts'
+import { listMessages, removeMessagesAfter } from '../db/messages.ts'
+import { inTransaction } from '../db/open.ts'
+import type { Sandbox } from '../db/sandboxes.ts'
+import type { Thread } from '../db/threads.ts'
+import { ApiError } from '../errors.ts'
+import type { StoredMessage, Turn } from '../plugin.ts'
+import type { Run } from '../runs/run.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Caller } from './access.ts'
+import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
+import { createThread, getThread } from './threads.ts'
+
+export interface ChatRequest {
+  sandboxId?: string
+  threadId?: string
+  messages: StoredMessage[]
+  name?: string
+  /** The AI SDK's: `regenerate-message` answers the last user message anew. */
+  trigger?: string
+  background: boolean
+  externalUserId?: string
+  options: { model?: string; systemPrompt?: string }
+}
+
+/** Starts a run that answers the last user message, by the contract's four routing rules. */
+export async function startChat(
+  runtime: Runtime,
+  caller: Caller,
+  slug: string,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<Run> {
+  const { sandboxId, threadId } = request
+  if (threadId !== undefined && sandboxId === undefined) {
+    throw new ApiError('invalid_request', 'threadId: requires sandboxId')
+  }
+  const agent = getAgent(runtime, caller, slug)
+  assertEngine(runtime, agent)
+  const asked = lastUserMessage(request.messages)
+  if (sandboxId === undefined) {
+    const sandbox = await createSandbox(runtime, caller, { agent: slug }, signal)
+    return startRun(runtime, agent, sandbox, createThread(runtime, caller, sandbox, request), asked, request)
+  }
+  const sandbox = getSandbox(runtime, caller, sandboxId)
+  if (threadId === undefined) {
+    return startRun(runtime, agent, sandbox, createThread(runtime, caller, sandbox, request), asked, request)
+  }
+  const { id } = getThread(runtime, caller, sandbox, threadId)
+  while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
+  // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
+  return startRun(runtime, agent, sandbox, getThread(runtime, caller, sandbox, id), asked, request)
+}
+
+/** Nothing is awaited here: the thread is free, and taken. */
+function startRun(
+  runtime: Runtime,
+  agent: Agent,
+  sandbox: Sandbox,
+  thread: Thread,
+  asked: number,
+  request: ChatRequest,
+): Run {
+  const { db, runs, environments } = runtime
+  const engine = assertEngine(runtime, agent)
+  return inTransaction(db, () => {
+    const known = listMessages(db, thread.id)
+    const isNew = known.length === 0
+    const prompt = request.messages.slice(asked).filter(message => message.role === 'user')
+    const [first] = prompt
+    // A message that is known is answered again, without what was answered to it.
+    const place = known.findIndex(({ id }) => id === first?.id)
+    if (first && place >= 0 && request.trigger === 'regenerate-message') removeMessagesAfter(db, thread.id, first.id)
+    const before = isNew ? request.messages.slice(0, asked) : place >= 0 ? known.slice(0, place) : known
+    const model = request.options.model ?? agent.model
+    const systemPrompt = request.options.systemPrompt ?? agent.systemPrompt
+    const turn: Turn = {
+      prompt,
+      history: before.map(({ id, role, parts }) => ({ id, role, parts })),
+      ...(model !== undefined && { model }),
+      ...(systemPrompt !== undefined && { systemPrompt }),
+      ...(thread.engineSessionId !== undefined && { engineSessionId: thread.engineSessionId }),
+    }
+    const init = {
+      threadId: thread.id,
+      sandboxId: sandbox.id,
+      background: request.background,
+      engine: engine.name,
+      ...(model !== undefined && { model }),
+      // Those that the thread has already are not added again.
+      messages: isNew ? request.messages : prompt,
+    }
+    return runs.start(init, async function* (signal) {
+      const environment = await environments.get(sandbox)
+      return yield* engine.run(turn, { environment, cwd: sandbox.cwd, env: sandbox.envs, signal })
+    })
+  })
+}
+
+function assertEngine({ engines }: Runtime, agent: Agent) {
+  const engine = engines.get(agent.engine)
+  if (!engine) throw new ApiError('invalid_request', `The agent's engine ${agent.engine} is not here.`)
+  return engine
+}
+
+/** Where the turn's own messages begin. Throws when there is nothing to answer. */
+function lastUserMessage(messages: readonly StoredMessage[]): number {
+  const index = messages.findLastIndex(message => message.role === 'user')
+  if (!messages[index]?.parts.some(isAnswerable)) {
+    throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image')
+  }
+  return index
+}
+
+const isAnswerable = ({ type, text }: StoredMessage['parts'][number]) =>
+  type === 'text' ? typeof text === 'string' && text.trim() !== '' : type === 'file' || type === 'data-image'

@@ -1,0 +1,33 @@
+import { ApiError } from '../errors.ts'
+import type { Backend, Environment, Limits } from '../plugin.ts'
+
+/** The environments of all sandboxes, each on the backend that made it. */
+export interface Environments {
+  create(spec: { id: string; backend: string; base?: string; limits: Limits }): Promise<Environment>
+  /** Throws sandbox_unavailable when the backend is not here or has lost it. */
+  get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
+  /** Idempotent; also for one that is not there. */
+  destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
+}
+
+export function createEnvironments(backends: ReadonlyMap<string, Backend>): Environments {
+  const backendOf = (name: string): Backend => {
+    const backend = backends.get(name)
+    if (!backend) throw new ApiError('sandbox_unavailable', `the sandbox is on backend ${name}, which is not here`)
+    return backend
+  }
+  const find = (sandbox: { backend: string; environmentId: string }) =>
+    backendOf(sandbox.backend).open(sandbox.environmentId)
+
+  return {
+    create: ({ backend, ...spec }) => backendOf(backend).create(spec),
+    async get(sandbox) {
+      const environment = await find(sandbox)
+      if (!environment) throw new ApiError('sandbox_unavailable', 'the sandbox has lost its environment')
+      return environment
+    },
+    async destroy(sandbox) {
+      await (await find(sandbox))?.destroy()
+    },
+  }
+}

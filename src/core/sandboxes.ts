@@ -1,0 +1,156 @@
+import { type Agent, findAgent } from '../db/agents.ts'
+import { newId } from '../db/id.ts'
+import {
+  deleteSandbox,
+  findSandbox,
+  insertSandbox,
+  listExpiredSandboxes,
+  listSandboxes,
+  type Sandbox,
+  touchSandbox,
+} from '../db/sandboxes.ts'
+import { ApiError, messageOf } from '../errors.ts'
+import { runShell } from '../guest/shell.ts'
+import type { Environment, Limits } from '../plugin.ts'
+import type { Runtime } from '../runtime.ts'
+import { assertAgent, type Caller } from './access.ts'
+
+export const DEFAULT_CWD = '/home/user'
+
+/** How long one set-up command may take. */
+const SETUP_TIMEOUT_MS = 600_000
+
+export interface SandboxRequest {
+  agent: string
+  files?: Record<string, string>
+  envs?: Record<string, string>
+  setup?: string[]
+  /** Time to live since the last use. */
+  timeoutMs?: number
+}
+
+/** Throws agent_not_found, or forbidden for a token of other agents. */
+export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
+  assertAgent(caller, slug)
+  const agent = findAgent(db, caller.teamId, slug)
+  if (!agent) throw new ApiError('agent_not_found', `There is no agent ${JSON.stringify(slug)}.`)
+  return agent
+}
+
+/**
+ * Makes an environment, writes the agent's files and the request's over them, then runs the agent's set-up commands and
+ * the request's. What fails on the way fails the create, and nothing is left.
+ */
+export async function createSandbox(
+  runtime: Runtime,
+  caller: Caller,
+  request: SandboxRequest,
+  signal?: AbortSignal,
+): Promise<Sandbox> {
+  const { db, config, environments } = runtime
+  const agent = getAgent(runtime, caller, request.agent)
+  const defaults = agent.sandbox
+  const envs = { ...defaults.envs, ...request.envs }
+  const cwd = defaults.cwd ?? DEFAULT_CWD
+  const place = { backend: config.backend, environmentId: newId('env') }
+  const environment = await environments.create({
+    id: place.environmentId,
+    backend: place.backend,
+    limits: limitsOf({ ...config.limits, ...defaults.limits }),
+    ...(defaults.base !== undefined && { base: defaults.base }),
+  })
+  try {
+    await writeFiles(environment, { ...defaults.files, ...request.files })
+    if (cwd !== DEFAULT_CWD) await environment.files.makeDirectory(cwd)
+    for (const command of [...defaults.setup, ...(request.setup ?? [])]) {
+      await setUp(environment, command, { cwd, env: envs, ...(signal && { signal }) })
+    }
+    signal?.throwIfAborted()
+    return insertSandbox(db, {
+      id: newId('sbx'),
+      teamId: caller.teamId,
+      agentSlug: agent.slug,
+      agentName: agent.name,
+      status: 'active',
+      envs,
+      cwd,
+      ...place,
+      ...(request.timeoutMs !== undefined && { timeoutMs: request.timeoutMs }),
+      ...(caller.token?.userId !== undefined && { externalUserId: caller.token.userId }),
+    })
+  } catch (error) {
+    await environments.destroy(place)
+    throw error
+  }
+}
+
+/** Found by its id or its environment's. Throws sandbox_not_found for one of another team or user. */
+export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox {
+  const sandbox = findSandbox(db, caller.teamId, id)
+  const userId = caller.token?.userId
+  if (!sandbox || (userId !== undefined && sandbox.externalUserId !== userId)) {
+    throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
+  }
+  assertAgent(caller, sandbox.agentSlug)
+  return sandbox
+}
+
+/** A sandbox with its environment, ready to be used; its time to live starts again. */
+export async function useSandbox(
+  runtime: Runtime,
+  caller: Caller,
+  id: string,
+): Promise<{ sandbox: Sandbox; environment: Environment }> {
+  const sandbox = getSandbox(runtime, caller, id)
+  if (sandbox.timeoutMs !== undefined) touchSandbox(runtime.db, sandbox.id)
+  return { sandbox, environment: await runtime.environments.get(sandbox) }
+}
+
+/** A page of what the caller may see, newest first. */
+export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: number; before?: string }): Sandbox[] {
+  const { agents, userId } = caller.token ?? {}
+  return listSandboxes(db, caller.teamId, {
+    ...page,
+    ...(agents && { agents }),
+    ...(userId !== undefined && { userId }),
+  })
+}
+
+/** When it resolves, nothing of the sandbox is left: runs, threads, processes, files. */
+export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
+  const { db, runs, environments } = runtime
+  while (runs.active(sandbox.id).length > 0) await runs.cancel(sandbox.id)
+  // The row goes first: an environment without one is swept at the next start, should the server die here.
+  deleteSandbox(db, sandbox.id)
+  await environments.destroy(sandbox)
+}
+
+/** Removes the sandboxes whose time to live is over. */
+export async function removeExpired(runtime: Runtime): Promise<void> {
+  for (const sandbox of listExpiredSandboxes(runtime.db, new Date())) {
+    await removeSandbox(runtime, sandbox).catch(error => runtime.log(`sandbox ${sandbox.id}: ${messageOf(error)}`))
+  }
+}
+
+/** Zero is no limit. */
+const limitsOf = (limits: Limits): Limits => Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))
+
+async function writeFiles(environment: Environment, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) await environment.files.write(path, Buffer.from(content))
+}
+
+async function setUp(
+  environment: Environment,
+  command: string,
+  options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },
+): Promise<void> {
+  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
+  if (result.exitCode === 0) return
+  const { stdout, stderr, exitCode } = result
+  const said = (stderr.trim() || stdout.trim()).slice(-2000)
+  throw new ApiError('setup_failed', `A set-up command ended with exit code ${exitCode}: ${said}`, {
+    stdout,
+    stderr,
+    exitCode,
+  })
+}

@@ -1,0 +1,118 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { startChat } from '../core/chat.ts'
+import { getAgent, getSandbox } from '../core/sandboxes.ts'
+import { getThread } from '../core/threads.ts'
+import { newId } from '../db/id.ts'
+import { ApiError } from '../errors.ts'
+import type { Watched } from '../runs/registry.ts'
+import type { Runtime } from '../runtime.ts'
+import { streamHeaders } from '../stream/frame.ts'
+import { callerOf } from './caller.ts'
+
+const Part = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }, { additionalProperties: true })
+
+const Message = Type.Object({
+  id: Type.Optional(Type.String({ maxLength: 200 })),
+  role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
+  parts: Type.Array(Part),
+})
+
+const SystemPrompt = Type.Union([
+  Type.String(),
+  Type.Object({ type: Type.Literal('preset'), preset: Type.String(), append: Type.Optional(Type.String()) }),
+])
+
+const Options = Type.Object({
+  model: Type.Optional(Type.String()),
+  systemPrompt: Type.Optional(SystemPrompt),
+  maxTurns: Type.Optional(Type.Integer({ minimum: 1 })),
+  maxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  maxSandboxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  permissionMode: Type.Optional(Type.String()),
+  disallowedTools: Type.Optional(Type.Array(Type.String())),
+})
+
+const Chat = Type.Object({
+  sandboxId: Type.Optional(Type.String()),
+  threadId: Type.Optional(Type.String()),
+  messages: Type.Array(Message, { minItems: 1 }),
+  name: Type.Optional(Type.String({ maxLength: 1000 })),
+  trigger: Type.Optional(Type.String()),
+  mode: Type.Optional(Type.String()),
+  externalUserId: Type.Optional(Type.String({ maxLength: 200 })),
+  options: Type.Optional(Options),
+})
+
+const SlugParams = Type.Object({ slug: Type.String() })
+const StreamParams = Type.Object({ slug: Type.String(), sandboxId: Type.String() })
+const StreamQuery = Type.Object({ threadId: Type.Optional(Type.String()) })
+
+export const chatRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/chat', normalize: false })
+    .post(
+      '/:slug',
+      async ({ request, params: { slug }, body, status }) => {
+        const background = body.mode === 'background'
+        const { messages, options = {}, ...rest } = body
+        const run = await startChat(
+          runtime,
+          callerOf(request),
+          slug,
+          { ...rest, background, messages: messages.map(withId), options: overrides(options) },
+          request.signal,
+        )
+        const { sandboxId, threadId } = run
+        if (background) return status(202, { sandboxId, threadId, status: 'running' })
+        return sse(runtime.runs.watch(run))
+      },
+      { params: SlugParams, body: Chat },
+    )
+    .get(
+      '/:slug/:sandboxId/stream',
+      ({ request, params, query: { threadId } }) => {
+        const sandboxId = streamed(runtime, request, params, threadId)
+        const lastEventId = request.headers.get('last-event-id')
+        const watched = sandboxId && runtime.runs.resume(sandboxId, { threadId, lastEventId })
+        return watched ? sse(watched) : new Response(null, { status: 204 })
+      },
+      { params: StreamParams, query: StreamQuery },
+    )
+    .delete(
+      '/:slug/:sandboxId/stream',
+      async ({ request, params, query: { threadId } }) => {
+        const sandboxId = streamed(runtime, request, params, threadId)
+        const runs = sandboxId ? await runtime.runs.cancel(sandboxId, threadId) : []
+        return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
+      },
+      { params: StreamParams, query: StreamQuery },
+    )
+
+const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
+
+/** The sandbox that a stream's path names; undefined for the name that clients use before they know one. */
+function streamed(
+  runtime: Runtime,
+  request: Request,
+  { slug, sandboxId }: Static<typeof StreamParams>,
+  threadId: string | undefined,
+): string | undefined {
+  const caller = callerOf(request)
+  getAgent(runtime, caller, slug)
+  if (sandboxId === `sandbox-${slug}`) return undefined
+  const sandbox = getSandbox(runtime, caller, sandboxId)
+  if (threadId !== undefined) getThread(runtime, caller, sandbox, threadId)
+  return sandbox.id
+}
+
+const withId = ({ id, role, parts }: Static<typeof Message>) => {
+  if (parts.some(({ type, text }) => type === 'text' && text === undefined)) {
+    throw new ApiError('invalid_request', 'messages.parts.text: required', { field: 'messages.parts.text' })
+  }
+  return { id: id || newId('msg'), role, parts }
+}
+
+function overrides({ model, systemPrompt }: Static<typeof Options>) {
+  const prompt = typeof systemPrompt === 'object' ? systemPrompt.append : systemPrompt
+  return { ...(model !== undefined && { model }), ...(prompt !== undefined && { systemPrompt: prompt }) }
+}

@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { useSandbox } from '../core/sandboxes.ts'
+import { ApiError } from '../errors.ts'
+import { runShell, type ShellOptions } from '../guest/shell.ts'
+import type { Environment } from '../plugin.ts'
+import type { Runtime } from '../runtime.ts'
+import { callerOf } from './caller.ts'
+import { AbsolutePath, CommandLine, SandboxParams, Variables } from './schema.ts'
+
+const DEFAULT_TIMEOUT_MS = 60_000
+const MAX_TIMEOUT_MS = 600_000
+
+const Exec = Type.Object({
+  command: CommandLine,
+  cwd: Type.Optional(AbsolutePath),
+  envs: Type.Optional(Variables),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_MS })),
+})
+
+export const execRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/sandboxes/:sandboxId/exec' }).post(
+    '/',
+    async ({ request, params: { sandboxId }, body }) => {
+      const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+      const { command, cwd = sandbox.cwd, envs, timeoutMs = DEFAULT_TIMEOUT_MS } = body
+      const options = { command, cwd, env: { ...sandbox.envs, ...envs }, timeoutMs }
+      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options)
+      return await runShell(environment, { ...options, signal: request.signal })
+    },
+    { params: SandboxParams, body: Exec },
+  )
+
+/** The output as it comes, then the exit or the error. A client that goes away ends the command. */
+function stream(environment: Environment, options: ShellOptions): Response {
+  const abort = new AbortController()
+  const pipe = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = pipe.writable.getWriter()
+  const encoder = new TextEncoder()
+  const send = (event: object) => writer.write(encoder.encode(`data: ${JSON.stringify(event)}\n\n`))
+  writer.closed.catch(() => abort.abort(new Error('the client went away')))
+
+  const run = async () => {
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+    await writer.write(encoder.encode(': open\n\n'))
+    const { exitCode } = await runShell(environment, {
+      ...options,
+      maxOutputBytes: 0,
+      signal: abort.signal,
+      async onOutput(type, chunk) {
+        const data = decoders[type].decode(chunk, { stream: true })
+        if (data) await send({ type, data })
+      },
+    })
+    await send({ type: 'exit', exitCode })
+  }
+  run()
+    .catch(async error => {
+      const { code, message } =
+        error instanceof ApiError ? error : new ApiError('internal_error', 'the command was lost')
+      await send({ type: 'error', code, message })
+    })
+    .then(() => writer.write(encoder.encode('data: [DONE]\n\n')))
+    .then(() => writer.close())
+    // The client went away: there is nobody to tell.
+    .catch(() => {})
+  return new Response(pipe.readable, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    },
+  })
+}

@@ -1,0 +1,30 @@
+import { ApiError } from '../errors.ts'
+
+/** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
+export function failureResponse(error: unknown, log: (line: string) => void): Response {
+  const known = error instanceof ApiError ? error : (validationError(error) ?? unknownError(error, log))
+  return Response.json(known, { status: known.status })
+}
+
+interface ValidationIssue {
+  path?: string
+  message?: string
+  summary?: string
+}
+
+/** Elysia's refusal of a body, query or parameter: names the field, and never repeats its value. */
+function validationError(error: unknown): ApiError | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
+  if (error.code === 'PARSE') return new ApiError('invalid_request', 'body: not JSON')
+  if (error.code !== 'VALIDATION' || !('all' in error) || !('type' in error)) return undefined
+  if (error.type === 'response') return undefined
+  const [issue] = error.all as ValidationIssue[]
+  const field = issue?.path?.slice(1).replaceAll('/', '.') || String(error.type)
+  return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
+}
+
+function unknownError(error: unknown, log: (line: string) => void): ApiError {
+  const id = crypto.randomUUID()
+  log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`)
+  return new ApiError('internal_error', `Something went wrong in the server; its log has it as ${id}.`, { id })
+}

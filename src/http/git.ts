@@ -1,0 +1,27 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { cloneRepository } from '../core/git.ts'
+import { useSandbox } from '../core/sandboxes.ts'
+import type { Runtime } from '../runtime.ts'
+import { callerOf } from './caller.ts'
+import { AbsolutePath, SandboxParams } from './schema.ts'
+
+const Word = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\0\\r\\n]*$' })
+
+const Clone = Type.Object({
+  url: Word,
+  path: Type.Optional(AbsolutePath),
+  token: Type.Optional(Word),
+  depth: Type.Optional(Type.Integer({ minimum: 1 })),
+  branch: Type.Optional(Word),
+})
+
+export const gitRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/sandboxes/:sandboxId/git' }).post(
+    '/clone',
+    async ({ request, params: { sandboxId }, body }) => {
+      const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+      return await cloneRepository(environment, body, sandbox.envs, request.signal)
+    },
+    { params: SandboxParams, body: Clone },
+  )

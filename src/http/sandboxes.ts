@@ -1,0 +1,95 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { createSandbox, getSandbox, pageSandboxes, removeSandbox } from '../core/sandboxes.ts'
+import { threadsOf } from '../core/threads.ts'
+import type { Sandbox } from '../db/sandboxes.ts'
+import { ApiError } from '../errors.ts'
+import type { Runtime } from '../runtime.ts'
+import { callerOf } from './caller.ts'
+import { CommandLine, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
+
+const CreateSandbox = Type.Object({
+  agent: Type.String({ description: "The agent's slug." }),
+  files: Type.Optional(Type.Record(Type.String(), Type.String())),
+  envs: Type.Optional(Variables),
+  setup: Type.Optional(Type.Array(CommandLine)),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, description: 'Time to live since the last use.' })),
+})
+
+const Page = Type.Object({
+  limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+  before: Type.Optional(Type.String()),
+})
+
+const DEFAULT_PAGE = 50
+
+export const sandboxRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/sandboxes' })
+    .post(
+      '/',
+      async ({ request, body, status }) => {
+        assertPaths(body.files)
+        const sandbox = await createSandbox(runtime, callerOf(request), body, request.signal)
+        const { id, environmentId, createdAt } = sandbox
+        return status(201, { id, sandboxId: environmentId, status: sandbox.status, createdAt })
+      },
+      { body: CreateSandbox },
+    )
+    .get(
+      '/',
+      ({ request, query: { limit, before } }) => {
+        const size = Number(limit ?? DEFAULT_PAGE)
+        const found = pageSandboxes(runtime, callerOf(request), { limit: size + 1, ...(before && { before }) })
+        const sandboxes = found.slice(0, size).map(summary)
+        return { sandboxes, nextBefore: found.length > size ? (sandboxes.at(-1)?.id ?? null) : null }
+      },
+      { query: Page },
+    )
+    .get(
+      '/:sandboxId',
+      async ({ request, params: { sandboxId } }) => {
+        const caller = callerOf(request)
+        const sandbox = getSandbox(runtime, caller, sandboxId)
+        const threads = threadsOf(runtime, caller, sandbox)
+        return {
+          ...summary(sandbox),
+          threads: threads.map(({ id, name, status }) => ({ id, name, status })),
+          isolation: await isolationOf(runtime, sandbox),
+        }
+      },
+      { params: SandboxParams },
+    )
+    .delete(
+      '/:sandboxId',
+      async ({ request, params: { sandboxId }, status }) => {
+        await removeSandbox(runtime, getSandbox(runtime, callerOf(request), sandboxId))
+        return status(204, undefined)
+      },
+      { params: SandboxParams },
+    )
+
+const summary = (sandbox: Sandbox) => ({
+  id: sandbox.id,
+  sandboxId: sandbox.environmentId,
+  status: sandbox.status,
+  error: sandbox.error ?? null,
+  agent: { slug: sandbox.agentSlug, name: sandbox.agentName },
+  provider: sandbox.backend,
+  createdAt: sandbox.createdAt,
+  updatedAt: sandbox.updatedAt,
+})
+
+/** What confines it. An environment that cannot be opened now is said to be so, it does not hide the sandbox. */
+async function isolationOf({ backends, environments }: Runtime, sandbox: Sandbox) {
+  const kind = backends.get(sandbox.backend)?.isolation ?? null
+  const environment = await environments.get(sandbox).catch(() => undefined)
+  return { kind, details: environment?.confinement ?? [] }
+}
+
+function assertPaths(files: Readonly<Record<string, string>> = {}): void {
+  for (const path of Object.keys(files)) {
+    if (!isAbsolutePath(path)) {
+      throw new ApiError('invalid_request', 'files: every key must be an absolute path', { field: 'files' })
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import type { Database } from 'bun:sqlite'
+import type { Config } from './config.ts'
+import type { Environments } from './core/environments.ts'
+import type { Backend, Engine } from './plugin.ts'
+import type { Runs } from './runs/registry.ts'
+
+/** All that use cases work with. Built once, in main.ts. */
+export interface Runtime {
+  config: Config
+  db: Database
+  backends: ReadonlyMap<string, Backend>
+  engines: ReadonlyMap<string, Engine>
+  environments: Environments
+  runs: Runs
+  /** Says one line to the operator. Never a secret. */
+  log(line: string): void
+}
