@@ -1,4 +1,6 @@
+import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
+import { version } from '../package.json'
 import { authenticate } from './core/access.ts'
 import { ApiError } from './errors.ts'
 import { readJson } from './http/body.ts'
@@ -15,6 +17,9 @@ import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
 import type { Runtime } from './runtime.ts'
 
+/** As nginx has it. */
+const CLIENT_GONE = 499
+
 export interface App {
   fetch(request: Request): Promise<Response>
 }
@@ -27,9 +32,13 @@ export function createApp(runtime: Runtime): App {
       admit(request, authenticate(runtime, request.headers.get('authorization')))
     })
     .onParse(({ request }) => readJson(request))
-    .onError(({ error, code, request }) =>
-      code === 'NOT_FOUND' ? missing(request) : failureResponse(error, runtime.log),
-    )
+    .onError(({ error, code, request }) => {
+      if (code === 'NOT_FOUND') return missing(request)
+      // Nobody reads the answer; what the request did was ended by its signal.
+      if (request.signal.aborted) return new Response(null, { status: CLIENT_GONE })
+      return failureResponse(error, runtime.log)
+    })
+    .use(swagger({ path: '/v1/docs', specPath: '/v1/openapi.json', documentation }))
     .use(healthRoutes())
     .use(sandboxRoutes(runtime))
     .use(execRoutes(runtime))
@@ -63,6 +72,12 @@ export function createApp(runtime: Runtime): App {
       return response
     },
   }
+}
+
+const documentation = {
+  info: { title: 'threadbox', version },
+  components: { securitySchemes: { key: { type: 'http' as const, scheme: 'bearer' } } },
+  security: [{ key: [] }],
 }
 
 const pathPattern = (path: string): RegExp =>

@@ -1,0 +1,31 @@
+import { settings } from '../config.ts'
+
+const commands = [
+  ['serve', 'run the server'],
+  ['doctor', 'try what the server needs, and say what is missing'],
+  ['keys create | list | revoke ID', 'API keys'],
+  ['agents apply FILE or DIR | list | show SLUG | remove SLUG', 'agents'],
+  ['version', 'print the version'],
+  ['licenses', 'print the notices of what this executable embeds'],
+  ['help', 'print this'],
+  ['guest', 'what runs inside a sandbox; the server starts it'],
+] as const
+
+/** Every command and every setting. */
+export function help(): void {
+  const flags = settings.map(({ name, value, help }) => [`--${name} ${value}`, help] as const)
+  console.log(`threadbox: a runtime for AI agents
+
+usage: threadbox COMMAND [FLAGS]
+
+${table(commands)}
+
+flags, each also THREADBOX_NAME in the environment and "name" in the --config file:
+
+${table(flags)}`)
+}
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n')
+}

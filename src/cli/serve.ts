@@ -1,0 +1,133 @@
+import type { Database } from 'bun:sqlite'
+import { version } from '../../package.json'
+import { createApp } from '../app.ts'
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import { createKey } from '../core/access.ts'
+import { readAgentFiles } from '../core/agents.ts'
+import { createEnvironments } from '../core/environments.ts'
+import { removeExpired } from '../core/sandboxes.ts'
+import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
+import { saveAgent } from '../db/agents.ts'
+import { newId } from '../db/id.ts'
+import { countKeys } from '../db/keys.ts'
+import { lockDirectory } from '../db/lock.ts'
+import { listEnvironments } from '../db/sandboxes.ts'
+import { findSetting, saveSetting } from '../db/settings.ts'
+import { ApiError, messageOf } from '../errors.ts'
+import type { Backend, Engine } from '../plugin.ts'
+import { createRuns } from '../runs/registry.ts'
+import type { Runtime } from '../runtime.ts'
+import { describe, isFatal } from './doctor.ts'
+import { openIn } from './open-data.ts'
+
+const HOUSEKEEPING_MS = 10_000
+/** Once all runs have ended, what readers have not taken by then is lost to them. */
+const FLUSH_MS = 1000
+
+export interface Plugins {
+  backends: ReadonlyMap<string, Backend>
+  engines: ReadonlyMap<string, Engine>
+}
+
+/** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
+export async function serve(flags: readonly string[], load: (config: Config) => Plugins): Promise<void> {
+  const config = await readConfig(flags, process.env)
+  const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`)
+  const { backends, engines } = load(config)
+  const backend = backends.get(config.backend)
+  if (!backend) throw new ConfigError([`--backend: there is no backend ${config.backend}`])
+
+  const db = await openIn(config.dataDirectory)
+  const lock = lockDirectory(config.dataDirectory)
+  if (!lock) throw new Error(`--data-dir: another server runs on ${config.dataDirectory}`)
+  await assertBackend(db, backend, config)
+
+  const runtime: Runtime = {
+    config,
+    db,
+    backends,
+    engines,
+    environments: createEnvironments(backends),
+    runs: createRuns(db, { log }),
+    log,
+  }
+  const interrupted = runtime.runs.recover()
+  if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
+  const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
+  if (config.agentsDirectory)
+    for (const agent of await readAgentFiles(config.agentsDirectory)) saveAgent(db, team.id, agent)
+
+  const app = createApp(runtime)
+  let isClosing = false
+  const server = Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    idleTimeout: 0,
+    reusePort: false,
+    // JSON bodies have their own bound; files may have any size.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    fetch(request) {
+      if (isClosing && request.method !== 'GET') {
+        const refusal = new ApiError('shutting_down', 'The server is shutting down.')
+        return Response.json(refusal, { status: refusal.status })
+      }
+      return app.fetch(request)
+    },
+  })
+  console.log(`threadbox listening on ${server.url.origin}`)
+  if (!config.apiKey && countKeys(db) === 0) {
+    const { key } = createKey(db, { team: DEFAULT_TEAM, name: 'first' })
+    console.log(`API key of the team ${DEFAULT_TEAM}, shown only now: ${key}`)
+  }
+
+  void removeOrphans(runtime)
+  const housekeeping = setInterval(() => {
+    void removeExpired(runtime)
+    runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`))
+  }, HOUSEKEEPING_MS)
+
+  await new Promise(resolve => {
+    process.once('SIGTERM', resolve)
+    process.once('SIGINT', resolve)
+  })
+  isClosing = true
+  clearInterval(housekeeping)
+  await runtime.runs.close(config.graceMs)
+  await Promise.race([server.stop(), Bun.sleep(FLUSH_MS)])
+  await server.stop(true)
+  for (const each of backends.values()) await each.close()
+  db.close()
+  lock.release()
+}
+
+/**
+ * Throws with what the backend lacks. What has passed is not tried again until the machine restarts: the probes take as
+ * long as all the rest of a start.
+ */
+async function assertBackend(db: Database, backend: Backend, config: Config): Promise<void> {
+  const boot = await Bun.file('/proc/sys/kernel/random/boot_id').text()
+  const state = [version, boot.trim(), process.getuid?.(), config.nsjailPath].join(' ')
+  const setting = `passed_checks_${backend.name}`
+  if (findSetting(db, setting) === state) return
+  const failed = (await backend.check()).filter(isFatal)
+  if (failed.length > 0) throw new Error(`${failed.map(describe).join('\n')}\nsee: threadbox doctor`)
+  saveSetting(db, setting, state)
+}
+
+/** Environments that a crash left between their creation and their row, or between the row's deletion and theirs. */
+async function removeOrphans({ db, backends, environments, log }: Runtime): Promise<void> {
+  // Ids sort by time: what is made from now on may wait for its row.
+  const now = newId('env')
+  for (const [name, backend] of backends) {
+    try {
+      const present = await backend.list()
+      const known = new Set(listEnvironments(db, name))
+      for (const environmentId of present) {
+        if (environmentId < now && !known.has(environmentId))
+          await environments.destroy({ backend: name, environmentId })
+      }
+    } catch (error) {
+      log(`orphans of ${name}: ${messageOf(error)}`)
+    }
+  }
+}

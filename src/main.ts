@@ -1,0 +1,67 @@
+import { join } from 'node:path'
+import { nsjail } from 'nsjail-wrapper'
+import { echo } from '../plugins/echo/index.ts'
+import { UsageError } from './cli/flags.ts'
+import type { Plugins } from './cli/serve.ts'
+import { type Config, ConfigError } from './config.ts'
+import { messageOf } from './errors.ts'
+import type { Backend, Engine } from './plugin.ts'
+
+/** The exit code. Modules are loaded by the command that needs them: the guest starts with each sandbox. */
+async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
+  switch (command) {
+    case 'guest':
+      ;(await import('./guest/serve.ts')).serveGuest(3)
+      return await new Promise<never>(() => {})
+    case 'serve':
+      await (await import('./cli/serve.ts')).serve(args, loadPlugins)
+      return 0
+    case 'doctor':
+      return (await (await import('./cli/doctor.ts')).doctor(args, config => loadPlugins(config).backends)) ? 0 : 1
+    case 'keys':
+      await (await import('./cli/keys.ts')).keys(args)
+      return 0
+    case 'agents':
+      await (await import('./cli/agents.ts')).agents(args)
+      return 0
+    case 'licenses':
+      await (await import('./cli/licenses.ts')).licenses()
+      return 0
+    case 'version':
+    case '--version':
+      console.log((await import('../package.json')).version)
+      return 0
+    case 'help':
+    case '--help':
+      ;(await import('./cli/help.ts')).help()
+      return 0
+    default:
+      console.error(`threadbox: no such command: ${command}. See: threadbox help`)
+      return 2
+  }
+}
+
+/** The executable that sandboxes get as their guest: this one, or the last build when run from source. */
+const guestExecutable = (): string =>
+  import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
+
+/** The plugins of this build. Nothing of them runs before its first use. */
+function loadPlugins(config: Config): Plugins {
+  const { dataDirectory, nsjailPath, idleMs } = config
+  const context = { dataDirectory, log: (line: string) => console.error(`${new Date().toISOString()} ${line}`) }
+  const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo]
+  const backends = new Map<string, Backend>()
+  const engines = new Map<string, Engine>()
+  for (const { name, backend, engine } of plugins) {
+    if (backend) backends.set(name, backend(context))
+    if (engine) engines.set(name, engine(context))
+  }
+  return { backends, engines }
+}
+
+try {
+  process.exit(await main(process.argv.slice(2)))
+} catch (error) {
+  console.error(`threadbox: ${messageOf(error)}`)
+  process.exit(error instanceof UsageError || error instanceof ConfigError ? 2 : 1)
+}
