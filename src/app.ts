@@ -3,7 +3,6 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import { authenticate } from './core/access.ts'
 import { ApiError } from './errors.ts'
-import { readJson } from './http/body.ts'
 import { admit } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
@@ -31,7 +30,6 @@ export function createApp(runtime: Runtime): App {
       if (new URL(request.url).pathname === '/health') return
       admit(request, authenticate(runtime, request.headers.get('authorization')))
     })
-    .onParse(({ request }) => readJson(request))
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
       // Nobody reads the answer; what the request did was ended by its signal.

@@ -145,6 +145,8 @@ export class Call {
     if (kind === kinds.credit) {
       const state = this.#outgoing[lane]
       state.credit += payload.readUInt32BE(1)
+      // More than was taken from the window: what is sent would pile up before a reader that does not read.
+      if (state.credit > WINDOW_BYTES) throw new Error('more credit than the window')
       wake(state)
       return
     }

@@ -44,7 +44,7 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
       const call = channel.open({ op: 'list', path, depth } satisfies GuestRequest)
       const text = await collect(call)
       resultOf(await call.result.catch(lost))
-      return fileInfosOf(JSON.parse(text))
+      return fileInfosOf(text)
     },
 
     async makeDirectory(path) {

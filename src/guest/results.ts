@@ -65,9 +65,15 @@ export function fileInfoOf(value: unknown): FileInfo {
   }
 }
 
-export function fileInfosOf(value: unknown): FileInfo[] {
-  if (!Array.isArray(value)) throw broken('list')
-  return value.map(fileInfoOf)
+export function fileInfosOf(json: string): FileInfo[] {
+  let list: unknown
+  try {
+    list = JSON.parse(json)
+  } catch {
+    throw broken('list')
+  }
+  if (!Array.isArray(list)) throw broken('list')
+  return list.map(fileInfoOf)
 }
 
 const broken = (what: string) => new ApiError('sandbox_unavailable', `the sandbox's guest sent a bad ${what}`)

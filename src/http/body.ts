@@ -21,4 +21,7 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
+/** A route's parser: without one, Elysia reads nothing but what it has a content type for. */
+export const jsonBody = ({ request }: { request: Request }): Promise<unknown> => readJson(request)
+
 const tooLarge = () => new ApiError('payload_too_large', `body: more than ${MAX_BODY_BYTES} bytes`)

@@ -8,6 +8,7 @@ import { ApiError } from '../errors.ts'
 import type { Watched } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import { streamHeaders } from '../stream/frame.ts'
+import { jsonBody } from './body.ts'
 import { callerOf } from './caller.ts'
 
 const Part = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }, { additionalProperties: true })
@@ -66,7 +67,7 @@ export const chatRoutes = (runtime: Runtime) =>
         if (background) return status(202, { sandboxId, threadId, status: 'running' })
         return sse(runtime.runs.watch(run))
       },
-      { params: SlugParams, body: Chat },
+      { params: SlugParams, parse: jsonBody, body: Chat },
     )
     .get(
       '/:slug/:sandboxId/stream',

@@ -5,7 +5,7 @@ import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
-import { MAX_BODY_BYTES, readJson } from './body.ts'
+import { jsonBody, MAX_BODY_BYTES, readJson } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, isAbsolutePath, SandboxParams } from './schema.ts'
 
@@ -88,7 +88,7 @@ export const fileRoutes = (runtime: Runtime) => {
         '/mkdir',
         async ({ request, params: { sandboxId }, body: { path } }) =>
           Response.json(await (await filesOf(request, sandboxId)).makeDirectory(path)),
-        { params: SandboxParams, body: PathQuery },
+        { params: SandboxParams, parse: jsonBody, body: PathQuery },
       )
       .post(
         '/rename',
@@ -97,7 +97,7 @@ export const fileRoutes = (runtime: Runtime) => {
           await files.rename(oldPath, newPath)
           return await files.info(newPath)
         },
-        { params: SandboxParams, body: Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath }) },
+        { params: SandboxParams, parse: jsonBody, body: Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath }) },
       )
   )
 }

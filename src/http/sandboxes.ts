@@ -5,6 +5,7 @@ import { threadsOf } from '../core/threads.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
+import { jsonBody } from './body.ts'
 import { callerOf } from './caller.ts'
 import { CommandLine, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
 
@@ -33,7 +34,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
         const { id, environmentId, createdAt } = sandbox
         return status(201, { id, sandboxId: environmentId, status: sandbox.status, createdAt })
       },
-      { body: CreateSandbox },
+      { parse: jsonBody, body: CreateSandbox },
     )
     .get(
       '/',

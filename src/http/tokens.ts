@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { createToken } from '../core/access.ts'
 import type { Runtime } from '../runtime.ts'
+import { jsonBody } from './body.ts'
 import { callerOf } from './caller.ts'
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -26,7 +27,7 @@ export const tokenRoutes = (runtime: Runtime) =>
       })
       return status(201, token)
     },
-    { body: Type.Union([CreateToken, Type.Null()]) },
+    { parse: jsonBody, body: Type.Union([CreateToken, Type.Null()]) },
   )
 
 function lifetimeMs(text: string): number {

@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { Duplex, PassThrough } from 'node:stream'
+import { connectGuest } from '../../src/guest/host.ts'
+import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire.ts'
+
+/** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
+function hostileGuest() {
+  const toHost = new PassThrough()
+  const toGuest = new PassThrough()
+  const socket = Duplex.from({ readable: toHost, writable: toGuest })
+  const say = (...frames: Uint8Array[]) => toHost.write(Buffer.concat(frames))
+  say(encodeFrame(kinds.hello, 0, json({ protocol: PROTOCOL })))
+  return { socket, say, heard: toGuest, end: () => toHost.end() }
+}
+
+const open: { close(): void }[] = []
+afterEach(() => {
+  for (const guest of open.splice(0)) guest.close()
+})
+
+async function connected() {
+  const hostile = hostileGuest()
+  const guest = await connectGuest(hostile.socket)
+  open.push(guest)
+  return { ...hostile, guest }
+}
+
+const lane = (number: number, bytes: Uint8Array) => Buffer.concat([Uint8Array.of(number), bytes])
+const header = (length: number, kind: number, call: number) => {
+  const bytes = Buffer.alloc(9)
+  bytes.writeUInt32BE(length, 0)
+  bytes.writeUInt8(kind, 4)
+  bytes.writeUInt32BE(call, 5)
+  return bytes
+}
+
+describe('a guest that breaks the rules loses its connection and nothing more: regression', () => {
+  const breaches: [string, Uint8Array[]][] = [
+    ['a frame longer than any', [header(MAX_PAYLOAD_BYTES + 1, kinds.data, 1)]],
+    ['a frame of 4 GiB', [header(0xffffffff, kinds.reply, 1)]],
+    ['a frame of unknown kind', [header(0, 99, 1)]],
+    ['a reply that is no JSON', [encodeFrame(kinds.reply, 1, Buffer.from('{"pid":'))]],
+    ['a close that is no JSON', [encodeFrame(kinds.close, 1, Buffer.from([0xff, 0xfe]))]],
+    ['bytes for no lane', [encodeFrame(kinds.data, 1, lane(7, Buffer.from('x')))]],
+    ['an empty data frame', [encodeFrame(kinds.data, 1)]],
+    ['a credit without an amount', [encodeFrame(kinds.credit, 1, lane(0, Buffer.alloc(0)))]],
+    ['credit that was never used', [encodeFrame(kinds.credit, 1, lane(0, Buffer.from([0, 0, 1, 0])))]],
+    ['a call of its own', [encodeFrame(kinds.open, 9, json({ op: 'connect', port: 22 }))]],
+    ['more bytes than the window', Array<Buffer>(8).fill(encodeFrame(kinds.data, 1, lane(1, Buffer.alloc(65_536))))],
+    [
+      'bytes after the end of a lane',
+      [encodeFrame(kinds.end, 1, lane(1, Buffer.alloc(0))), encodeFrame(kinds.data, 1, lane(1, Buffer.from('x')))],
+    ],
+  ]
+  test.each(breaches)('%s', async (_, frames) => {
+    const { guest, say } = await connected()
+    const spawned = guest.spawn({ command: 'true' })
+    say(...frames)
+    await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+    await guest.closed
+  })
+})
+
+describe('an answer of the wrong shape is refused where it enters', () => {
+  const answers: [string, unknown][] = [
+    ['a reply without a pid', {}],
+    ['a pid that is no number', { pid: '1' }],
+    ['null', null],
+    ['a list', [1]],
+  ]
+  test.each(answers)('%s', async (_, answer) => {
+    const { guest, say } = await connected()
+    const spawned = guest.spawn({ command: 'true' })
+    say(encodeFrame(kinds.reply, 1, json(answer)))
+    await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
+  test('an exit without a code', async () => {
+    const { guest, say } = await connected()
+    const spawned = guest.spawn({ command: 'true' })
+    say(encodeFrame(kinds.reply, 1, json({ pid: 5 })), encodeFrame(kinds.close, 1, json({ exitCode: 'zero' })))
+    await expect((await spawned).exited).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
+  test('an error code that the API does not have', async () => {
+    const { guest, say } = await connected()
+    const made = guest.files.makeDirectory('/x')
+    say(encodeFrame(kinds.close, 1, json({ error: { code: '__proto__', message: 5 } })))
+    await expect(made).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
+  test('a file description with fields missing', async () => {
+    const { guest, say } = await connected()
+    const info = guest.files.info('/x')
+    say(encodeFrame(kinds.close, 1, json({ info: { name: 'x', size: 'big' } })))
+    await expect(info).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
+  test('a listing that is no JSON', async () => {
+    const { guest, say } = await connected()
+    const listed = guest.files.list('/x')
+    say(encodeFrame(kinds.data, 1, lane(1, Buffer.from('[{'))), encodeFrame(kinds.close, 1, json({})))
+    await expect(listed).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+})
+
+test('frames cut anywhere are put together again', async () => {
+  const { guest, say } = await connected()
+  const spawned = guest.spawn({ command: 'true' })
+  const bytes = Buffer.concat([
+    encodeFrame(kinds.reply, 1, json({ pid: 5 })),
+    encodeFrame(kinds.data, 1, lane(1, Buffer.from('out'))),
+    encodeFrame(kinds.close, 1, json({ exitCode: 3 })),
+  ])
+  for (const byte of bytes) say(Uint8Array.of(byte))
+  const child = await spawned
+  expect(await new Response(child.stdout).text()).toBe('out')
+  expect(await child.exited).toEqual({ exitCode: 3 })
+})
+
+test('frames for a call that has ended are passed over', async () => {
+  const { guest, say } = await connected()
+  const made = guest.files.makeDirectory('/x')
+  say(encodeFrame(kinds.close, 1, json({ made: true })), encodeFrame(kinds.data, 1, lane(1, Buffer.from('late'))))
+  expect(await made).toBe(true)
+  const again = guest.files.makeDirectory('/y')
+  say(encodeFrame(kinds.close, 2, json({ made: false })))
+  expect(await again).toBe(false)
+})
+
+test('a guest of another protocol, or none, is refused', async () => {
+  for (const hello of [{ protocol: PROTOCOL + 1 }, {}, 'hello']) {
+    const toHost = new PassThrough()
+    const refused = connectGuest(Duplex.from({ readable: toHost, writable: new PassThrough() }))
+    toHost.write(encodeFrame(kinds.hello, 0, json(hello)))
+    await expect(refused).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  }
+})
+
+test('a connection that ends fails what was under way', async () => {
+  const { guest, end } = await connected()
+  const spawned = guest.spawn({ command: 'true' })
+  end()
+  await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  await guest.closed
+  await expect(guest.spawn({ command: 'true' })).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+})
