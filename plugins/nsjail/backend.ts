@@ -1,0 +1,172 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { ApiError, messageOf } from '../../src/errors.ts'
+import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
+import { resolveBase } from './base.ts'
+import { type Berth, type BerthSpec, createBerths } from './berth.ts'
+import { type Capabilities, findCapabilities } from './capabilities.ts'
+import { type KeptEnvironment, keepEnvironment } from './environment.ts'
+import { startHousekeeping } from './housekeeping.ts'
+import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory, spareDirectory } from './layout.ts'
+import { draftMeta, type Meta, readMeta } from './meta.ts'
+import { probeHost } from './probes.ts'
+import { emptyTrash, removeEnvironment } from './remove.ts'
+import { createSlots } from './slots.ts'
+import { closeStage } from './stage.ts'
+import { joinJail, type StartedJail, startJail } from './start.ts'
+import { createSupplies, once } from './supplies.ts'
+
+export interface NsjailOptions {
+  dataDirectory: string
+  /** The nsjail executable; else the embedded one, else the one on the PATH. */
+  nsjailPath?: string
+  /** Environments that are not used for this long are paused. Default one hour; 0 never pauses. */
+  idleMs?: number
+  /** The executable that is the guest inside; default this process's own. */
+  executable?: string
+  log(line: string): void
+}
+
+const DEFAULT_IDLE_MS = 3_600_000
+
+/** Environments in long-lived nsjail jails on this machine. Nothing is touched before the first call. */
+export function createNsjailBackend(options: NsjailOptions): Backend {
+  const { idleMs = DEFAULT_IDLE_MS, executable = process.execPath, nsjailPath, log } = options
+  const ground = groundOf(options.dataDirectory, log)
+  const supplies = createSupplies(ground, { executable, ...(nsjailPath !== undefined && { nsjailPath }) })
+  const slots = createSlots()
+  const berths = createBerths(ground, slots)
+  const environments = new Map<string, KeptEnvironment>()
+  const creating = new Map<string, Promise<KeptEnvironment>>()
+
+  const keep = (place: Place, meta: Meta, { controllers }: Capabilities, started?: StartedJail) => {
+    const environment = keepEnvironment({
+      ground,
+      place,
+      meta,
+      limited: controllers,
+      join: nsjail => joinJail({ ground, supplies, place, meta }, nsjail),
+      start: () => startJail({ ground, supplies, place, meta }),
+      onDestroyed() {
+        environments.delete(place.id)
+        if (meta.slot !== undefined) slots.release(meta.slot)
+      },
+      ...(started && { started }),
+    })
+    environments.set(place.id, environment)
+    return environment
+  }
+
+  /** Keeps what was created wholly; removes what a server that died had begun. */
+  const find = async (id: string, capabilities: Capabilities) => {
+    const place = placeOf(ground.dataDirectory, id)
+    try {
+      const meta = await readMeta(place)
+      if (!meta) return await removeEnvironment(ground, place)
+      if (ground.root) closeStage(place)
+      if (meta.slot !== undefined && !slots.claim(meta.slot)) log(`${id} has the user ids of another sandbox`)
+      keep(place, meta, capabilities)
+    } catch (error) {
+      log(`${id}: ${messageOf(error)}`)
+    }
+  }
+
+  const prepare = once(async () => {
+    const sandboxes = sandboxesDirectory(ground.dataDirectory)
+    await mkdir(sandboxes, { recursive: true, mode: 0o700 })
+    // Loop devices are told apart by the real path of their image.
+    ground.dataDirectory = realpathSync(ground.dataDirectory)
+    await rm(spareDirectory(ground.dataDirectory), { recursive: true, force: true })
+    await mkdir(spareDirectory(ground.dataDirectory), { mode: 0o700 })
+    const capabilities = await findCapabilities(ground)
+    await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
+    emptyTrash(ground).catch(error => log(`emptying the trash: ${messageOf(error)}`))
+    const endHousekeeping = startHousekeeping(ground, () => environments.values(), idleMs)
+    return { capabilities, endHousekeeping }
+  })
+  let prepared: ReturnType<typeof prepare> | undefined
+
+  const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
+    prepared = prepare()
+    const { capabilities } = await prepared
+    if (environments.has(spec.id) || existsSync(place.directory)) {
+      throw new ApiError('conflict', 'the sandbox exists already')
+    }
+    const host = spec.base === undefined
+    const base = spec.base === undefined ? await supplies.hostBase() : await resolveBase(ground, spec.base)
+    const imageMb = capabilities.noImages === undefined ? spec.limits.diskMb : undefined
+    const berthSpec: BerthSpec = { base, host, imageMb }
+    const berth = ground.root ? await berths.take(berthSpec) : undefined
+    const image = berth?.disk !== undefined
+    const meta: Meta = { ...(berth && { slot: berth.slot }), base, host, image, limits: { ...spec.limits } }
+    try {
+      await furnish(place, berth)
+      const [commit, started] = await Promise.allSettled([
+        draftMeta(place, meta),
+        startJail({ ground, supplies, place, meta, berth }),
+      ])
+      if (started.status === 'rejected') throw started.reason
+      if (commit.status === 'rejected') throw commit.reason
+      await commit.value()
+      return keep(place, meta, capabilities, started.value)
+    } catch (error) {
+      if (berth?.disk) await berth.disk.mount.close()
+      await removeEnvironment(ground, place)
+      if (berth) await berths.drop(berth)
+      throw error
+    } finally {
+      if (ground.root) berths.prepare(berthSpec)
+    }
+  }
+
+  return {
+    name: 'nsjail',
+    isolation: 'namespaces',
+    check: () => probeHost(ground, nsjailPath),
+
+    async create(spec) {
+      const place = placeOf(ground.dataDirectory, spec.id)
+      if (creating.has(spec.id)) throw new ApiError('conflict', 'the sandbox exists already')
+      const made = make(spec, place).catch(error => {
+        if (error instanceof ApiError) throw error
+        throw new ApiError('sandbox_unavailable', `the sandbox could not be made: ${messageOf(error)}`)
+      })
+      creating.set(spec.id, made)
+      return made.finally(() => creating.delete(spec.id))
+    },
+
+    async open(id) {
+      prepared = prepare()
+      await prepared
+      const environment = environments.get(id)
+      return environment?.isDestroyed ? undefined : environment
+    },
+
+    async list() {
+      prepared = prepare()
+      await prepared
+      return [...environments.values()].filter(environment => !environment.isDestroyed).map(({ id }) => id)
+    },
+
+    async close() {
+      await Promise.allSettled(creating.values())
+      const ready = await prepared?.catch(() => undefined)
+      await ready?.endHousekeeping()
+      await Promise.all([...environments.values()].map(environment => environment.release()))
+      await berths.close()
+    },
+  }
+}
+
+/** Makes an environment's directory, with its disk. */
+async function furnish(place: Place, berth: Berth | undefined): Promise<void> {
+  await mkdir(place.directory, { mode: 0o700 })
+  if (berth?.disk) return rename(berth.disk.image, place.image)
+  await mkdir(place.box, { mode: 0o711 })
+  await chmod(place.box, 0o711)
+}
+
+function groundOf(dataDirectory: string, log: (line: string) => void): Ground {
+  const uid = process.geteuid?.() ?? 0
+  return { dataDirectory, root: uid === 0, uid, gid: process.getegid?.() ?? 0, log }
+}

@@ -1,0 +1,55 @@
+import { type Ahead, createAhead } from './ahead.ts'
+import type { Descriptor } from './descriptor.ts'
+import { dropDisk, makeDisk, type NewDisk } from './disk.ts'
+import { type Ground, spareDirectory } from './layout.ts'
+import { openUserNamespace } from './namespace.ts'
+import { firstIdOf, type Slots } from './slots.ts'
+import { prepareLayers } from './upper.ts'
+
+/** What a new environment of root needs that no other can use. */
+export interface Berth {
+  slot: number
+  userNamespace: Descriptor
+  /** Undefined where its files go to a directory. */
+  disk: NewDisk | undefined
+}
+
+export interface BerthSpec {
+  base: string
+  host: boolean
+  /** Undefined where no image is to be made. */
+  imageMb: number | undefined
+}
+
+/** Berths are the same for the same spec, so the next one is made ahead: it takes longer than a jail takes to start. */
+export interface Berths extends Ahead<BerthSpec, Berth> {
+  /** Takes one back whose environment could not be made. */
+  drop(berth: Berth): Promise<void>
+}
+
+export function createBerths(ground: Ground, slots: Slots): Berths {
+  const make = async ({ base, host, imageMb }: BerthSpec): Promise<Berth> => {
+    const slot = slots.take()
+    const firstId = firstIdOf(slot)
+    const fill = (box: string) => prepareLayers(box, base, { firstUid: firstId, firstGid: firstId }, host)
+    const [userNamespace, disk] = await Promise.allSettled([
+      openUserNamespace(firstId),
+      imageMb === undefined ? undefined : makeDisk(spareDirectory(ground.dataDirectory), imageMb, fill),
+    ])
+    if (userNamespace.status === 'fulfilled' && disk.status === 'fulfilled') {
+      return { slot, userNamespace: userNamespace.value, disk: disk.value }
+    }
+    if (userNamespace.status === 'fulfilled') userNamespace.value.close()
+    if (disk.status === 'fulfilled' && disk.value) await dropDisk(disk.value)
+    slots.release(slot)
+    throw userNamespace.status === 'rejected' ? userNamespace.reason : disk.status === 'rejected' && disk.reason
+  }
+
+  const drop = async ({ slot, userNamespace, disk }: Berth) => {
+    userNamespace.close()
+    if (disk) await dropDisk(disk)
+    slots.release(slot)
+  }
+
+  return { ...createAhead(make, drop), drop }
+}

@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs'
+import { seccompPolicy } from './seccomp.ts'
+
+/** Where the guest's files are inside every jail: in the fresh tmpfs that is /dev, which a jail cannot prepare. */
+export const GUEST_INSIDE = '/dev/.threadbox'
+
+export const HOSTNAME = 'sandbox'
+
+/** The jail's ids 0 to count-1 are `firstUid` and up outside. */
+export interface IdRange {
+  firstUid: number
+  firstGid: number
+  count: number
+}
+
+export interface JailSpec {
+  ids: IdRange
+  /** Host directories: the root's layers, and the guest's files. */
+  lower: string
+  upper: string
+  work: string
+  guest: string
+  /** Directories of the host that are shown read-only at their own path. */
+  hostDirectories: readonly string[]
+  /** Layers over the host's /usr/local, so that programs can be installed there. */
+  local?: { upper: string; work: string }
+  /** For each of the jail's users. Undefined where a cgroup limits processes. */
+  processesPerUser?: number
+  /** Largest file, in MiB. */
+  fileSizeMb?: number
+  /** Program and arguments, as seen inside. */
+  command: readonly string[]
+}
+
+/** Docker's set less NET_RAW and MKNOD: enough for package managers and for changing users. */
+const capabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'SETUID',
+  'SETGID',
+  'SETPCAP',
+  'SETFCAP',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SYS_CHROOT',
+  'AUDIT_WRITE',
+]
+
+const environment = [
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'HOME=/root',
+  'LANG=C.UTF-8',
+  'USER=root',
+]
+
+const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
+
+/** Files of /proc that tell about the host; some kernels lack some. */
+const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
+
+const links = [
+  ['pts/ptmx', '/dev/ptmx'],
+  ['/proc/self/fd', '/dev/fd'],
+  ['/proc/self/fd/0', '/dev/stdin'],
+  ['/proc/self/fd/1', '/dev/stdout'],
+  ['/proc/self/fd/2', '/dev/stderr'],
+] as const
+
+/**
+ * The text that `nsjail --config` reads. Its defaults suit a contest's judge, so every limit is written out: without
+ * these lines a jail ends after 600 seconds and no file in it is larger than 1 MiB.
+ */
+export function jailConfig(spec: JailSpec): string {
+  const { ids, local, processesPerUser, fileSizeMb } = spec
+  const map = (first: number) => `{ inside_id: "0" outside_id: "${first}" count: ${ids.count} }`
+  const [program = '', ...rest] = spec.command
+  return [
+    `mode: ONCE hostname: ${quote(HOSTNAME)} cwd: "/" log_level: WARNING`,
+    'time_limit: 0 nice_level: 0 rlimit_core: 0',
+    'rlimit_as_type: INF rlimit_cpu_type: INF rlimit_nofile_type: HARD',
+    fileSizeMb === undefined ? 'rlimit_fsize_type: INF' : `rlimit_fsize: ${fileSizeMb} rlimit_fsize_type: VALUE`,
+    processesPerUser === undefined
+      ? 'rlimit_nproc_type: HARD'
+      : `rlimit_nproc: ${processesPerUser} rlimit_nproc_type: VALUE`,
+    'clone_newnet: true',
+    `uidmap ${map(ids.firstUid)} gidmap ${map(ids.firstGid)}`,
+    ...capabilities.map(name => `cap: "CAP_${name}"`),
+    ...environment.map(variable => `envar: ${quote(variable)}`),
+    overlay('/', spec.lower, spec.upper, spec.work),
+    ...spec.hostDirectories.map(path => bind(path, path, 'rw: false nosuid: true nodev: true')),
+    ...(local ? [overlay('/usr/local', '/usr/local', local.upper, local.work)] : []),
+    'mount { dst: "/proc" fstype: "proc" rw: false nosuid: true nodev: true noexec: true }',
+    ...masked.filter(existsSync).map(path => bind('/dev/null', path, 'rw: true mandatory: false')),
+    'mount { dst: "/dev" fstype: "tmpfs" options: "size=64k,mode=755" rw: true nosuid: true noexec: true }',
+    ...devices.map(name => bind(`/dev/${name}`, `/dev/${name}`, `rw: true mandatory: ${name !== 'tty'}`)),
+    'mount { dst: "/dev/shm" fstype: "tmpfs" options: "size=67108864,mode=1777" rw: true nosuid: true nodev: true }',
+    'mount { dst: "/dev/pts" fstype: "devpts" options: "newinstance,ptmxmode=0666,mode=620" rw: true nosuid: true noexec: true }',
+    ...links.map(([target, path]) => `mount { src: ${quote(target)} dst: ${quote(path)} is_symlink: true }`),
+    bind(spec.guest, GUEST_INSIDE, 'rw: false nosuid: true nodev: true'),
+    `seccomp_string: ${quote(seccompPolicy)}`,
+    'pass_fd: 3',
+    `exec_bin { path: ${quote(program)} ${rest.map(argument => `arg: ${quote(argument)}`).join(' ')} }`,
+    '',
+  ].join('\n')
+}
+
+/** The kernel takes no longer value, and these characters have a meaning in it. */
+const MAX_LAYER_BYTES = 255
+const unfit = /[,:\\]/
+
+/** `userxattr`: without it a jail of its own user namespace cannot remove what the lower layer has. */
+export function overlay(target: string, lower: string, upper: string, work: string): string {
+  for (const path of [lower, upper, work]) {
+    if (Buffer.byteLength(path) <= MAX_LAYER_BYTES && !unfit.test(path)) continue
+    throw new Error(`a sandbox cannot be in ${path}: the path is too long or has a comma, colon or backslash`)
+  }
+  const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`
+  return `mount { dst: ${quote(target)} fstype: "overlay" rw: true options: ${quote(options)} }`
+}
+
+function bind(source: string, target: string, flags: string): string {
+  return `mount { src: ${quote(source)} dst: ${quote(target)} is_bind: true ${flags} }`
+}
+
+/** A string of protobuf's text format. */
+export function quote(value: string): string {
+  return `"${value.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n')}"`
+}

@@ -1,0 +1,168 @@
+import { ApiError } from '../../src/errors.ts'
+import type { GuestConnection } from '../../src/guest/host.ts'
+import type { Environment } from '../../src/plugin.ts'
+import type { Controller } from './cgroup.ts'
+import { describeConfinement } from './confinement.ts'
+import { findJail, killJail } from './jail.ts'
+import type { Ground, Place } from './layout.ts'
+import { createLock } from './lock.ts'
+import type { Meta } from './meta.ts'
+import { removeEnvironment, stopJail } from './remove.ts'
+import type { StartedJail } from './start.ts'
+
+/** An environment as the backend keeps it. */
+export interface KeptEnvironment extends Environment {
+  readonly meta: Meta
+  /** Ends its processes with a line for the operator, unless it is in use again. */
+  pauseIfIdle(idleMs: number): Promise<void>
+  /** Ends its processes because of `reason`, which is then part of what confines it. */
+  pauseBecause(reason: string): Promise<void>
+  /** It is being destroyed, or is gone. */
+  readonly isDestroyed: boolean
+  /** True once after each use: something may have been written since the last call. */
+  takeUsed(): boolean
+  /** Lets go of the connection. The environment goes on. */
+  release(): Promise<void>
+}
+
+export interface EnvironmentParts {
+  ground: Ground
+  place: Place
+  meta: Meta
+  /** What cgroups limit here, until a start has told. */
+  limited: Controller[]
+  /** Connects to its jail, which runs as this process. */
+  join(nsjail: number): Promise<StartedJail>
+  /** Starts its jail; none runs. */
+  start(): Promise<StartedJail>
+  /** Called when it is gone. */
+  onDestroyed(): void
+  /** The jail that was just made, for a new environment. */
+  started?: StartedJail
+}
+
+export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
+  const { ground, place, meta } = parts
+  const lock = createLock()
+  let connection: GuestConnection | undefined
+  let limited = parts.limited
+  let lastUse = performance.now()
+  let used = true
+  let stopping = false
+  let destroyed: Promise<void> | undefined
+  let remark: string | undefined
+
+  const keep = (jail: StartedJail) => {
+    const opened = jail.connection
+    connection = opened
+    limited = jail.limited
+    opened.closed.then(() => {
+      if (connection === opened) connection = undefined
+    })
+    return opened
+  }
+  if (parts.started) keep(parts.started)
+
+  /** The running jail's guest, else a new jail's on the same files. */
+  const attach = async (): Promise<GuestConnection> => {
+    if (destroyed) throw gone()
+    if (connection) return connection
+    const running = await findJail(place)
+    if (running !== undefined) {
+      try {
+        return keep(await parts.join(running))
+      } catch {
+        await killJail(place)
+      }
+    }
+    return keep(await parts.start())
+  }
+
+  const use = async <T>(action: (guest: GuestConnection) => Promise<T>): Promise<T> => {
+    if (destroyed) throw gone()
+    lastUse = performance.now()
+    used = true
+    const guest = connection && !stopping ? connection : await lock(attach)
+    try {
+      return await action(guest)
+    } finally {
+      lastUse = performance.now()
+    }
+  }
+
+  const stop = async () => {
+    stopping = true
+    try {
+      connection?.close()
+      connection = undefined
+      await stopJail(ground, place)
+    } finally {
+      stopping = false
+    }
+  }
+
+  const isIdle = (idleMs: number) => performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
+
+  return {
+    id: place.id,
+    meta,
+    get confinement() {
+      return [...describeConfinement(ground, meta, limited), ...(remark ? [remark] : [])]
+    },
+    get isDestroyed() {
+      return destroyed !== undefined
+    },
+    spawn: options => use(guest => guest.spawn(options)),
+    connect: port => use(guest => guest.connect(port)),
+    files: {
+      read: (path, signal) => use(guest => guest.files.read(path, signal)),
+      write: (path, body, signal) => use(guest => guest.files.write(path, body, signal)),
+      info: path => use(guest => guest.files.info(path)),
+      list: (path, depth) => use(guest => guest.files.list(path, depth)),
+      makeDirectory: path => use(guest => guest.files.makeDirectory(path)),
+      rename: (from, to) => use(guest => guest.files.rename(from, to)),
+      remove: path => use(guest => guest.files.remove(path)),
+    },
+    pause: () => lock(async () => (destroyed ? undefined : stop())),
+    pauseIfIdle: async idleMs => {
+      if (destroyed || !isIdle(idleMs)) return
+      await lock(async () => {
+        if (destroyed || !isIdle(idleMs) || (await findJail(place)) === undefined || !isIdle(idleMs)) return
+        await stop()
+        ground.log(`${place.id} was idle and is paused; its next use starts it again`)
+      })
+    },
+    pauseBecause: reason =>
+      lock(async () => {
+        if (destroyed) return
+        await stop()
+        remark = reason
+        ground.log(`${place.id} is stopped: ${reason}`)
+      }),
+    takeUsed() {
+      const answer = used || (connection?.activeCalls ?? 0) > 0
+      used = false
+      return answer
+    },
+    destroy() {
+      destroyed ??= lock(async () => {
+        connection?.close()
+        connection = undefined
+        await removeEnvironment(ground, place)
+        parts.onDestroyed()
+      }).catch(error => {
+        // The next call tries again.
+        destroyed = undefined
+        throw error
+      })
+      return destroyed
+    },
+    release: () =>
+      lock(async () => {
+        connection?.close()
+        connection = undefined
+      }),
+  }
+}
+
+const gone = () => new ApiError('sandbox_not_found', 'the sandbox was deleted')

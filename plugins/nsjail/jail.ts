@@ -1,0 +1,92 @@
+import { open, readFile, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Place } from './layout.ts'
+import { listenUnix } from './linux.ts'
+import { lastWords } from './words.ts'
+
+const DEAD_WITHIN_MS = 10_000
+/** After this long nsjail itself is killed; the kernel then kills what is in the jail. */
+const PATIENCE_MS = 1000
+const POLL_MS = 2
+
+/**
+ * The shell writes its pid before it becomes nsjail under the same pid: a jail is found again even if the server dies
+ * in this moment.
+ */
+const launcher = [
+  'pidFile=$1 nsjail=$2 config=$3',
+  'echo $$ >"$pidFile" || exit',
+  // A server that is kept from being killed must not pass that on.
+  'echo 0 2>/dev/null >/proc/$$/oom_score_adj',
+  'exec "$nsjail" --config "$config"',
+].join('; ')
+
+/** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Resolves to its pid. */
+export async function launchJail(place: Place, nsjail: string): Promise<number> {
+  const log = await open(place.log, 'w', 0o600)
+  try {
+    const socket = listenUnix(place.socket)
+    try {
+      const command = ['/bin/sh', '-c', launcher, 'sh', place.pid, nsjail, place.config]
+      const child = Bun.spawn(command, {
+        stdio: ['ignore', log.fd, log.fd, socket.number],
+        detached: true,
+        env: {},
+      })
+      child.unref()
+      return child.pid
+    } finally {
+      socket.close()
+    }
+  } finally {
+    await log.close()
+  }
+}
+
+/** Pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
+export async function findJail(place: Place): Promise<number | undefined> {
+  const pid = Number((await textOf(place.pid)).trim())
+  if (!Number.isInteger(pid) || pid <= 1) return undefined
+  // Another process may have got the pid. The directory may have moved since the jail was started; the id has not.
+  const command = (await textOf(`/proc/${pid}/cmdline`)).split('\0')
+  const ending = `/${place.id}/${basename(place.config)}`
+  return command.some(argument => argument.endsWith(ending)) ? pid : undefined
+}
+
+/** Kills every process of a jail; resolves when nsjail has ended too. Does nothing when it does not run. */
+export async function killJail(place: Place): Promise<void> {
+  const pid = await findJail(place)
+  if (pid === undefined) return
+  const start = performance.now()
+  while ((await findJail(place)) === pid) {
+    const waited = performance.now() - start
+    if (waited > DEAD_WITHIN_MS) throw new Error(`the jail of ${place.id} (process ${pid}) does not end`)
+    const inside = await childrenOf(pid)
+    for (const child of inside) kill(child)
+    if (inside.length === 0 || waited > PATIENCE_MS) kill(pid)
+    await Bun.sleep(POLL_MS)
+  }
+}
+
+/** The jail's pid 1 as the host sees it, as soon as nsjail has made it. */
+export async function childrenOf(pid: number): Promise<number[]> {
+  const children = await textOf(`/proc/${pid}/task/${pid}/children`)
+  return children.split(' ').map(Number).filter(Boolean)
+}
+
+/** What a jail that did not start said last. */
+export const logOf = async (place: Place) => lastWords(await textOf(place.log))
+
+export const writeConfig = (place: Place, config: string) => writeFile(place.config, config, { mode: 0o600 })
+
+async function textOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '')
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}

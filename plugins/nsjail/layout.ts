@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+
+/** What every part of the backend needs to know of the server. */
+export interface Ground {
+  dataDirectory: string
+  /** Root gives each jail a range of user ids of its own; an ordinary user has one id for all. */
+  root: boolean
+  uid: number
+  gid: number
+  log(line: string): void
+}
+
+/** Where one environment's things are. Only `box` holds what a jail can write. */
+export interface Place {
+  id: string
+  directory: string
+  meta: string
+  socket: string
+  config: string
+  log: string
+  /** Written by the launcher before it becomes nsjail. */
+  pid: string
+  /** File system image that is the environment's disk, where images can be mounted. */
+  image: string
+  /** Directory that holds its files where they cannot. */
+  box: string
+  /** Mounts of a jail that is starting, as root. Gone when it has started. */
+  stage: string
+}
+
+export const stagesDirectory = '/run/threadbox'
+
+export const stageOf = (id: string) => join(stagesDirectory, id)
+export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory, 'sandboxes')
+export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
+export const spareDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
+
+/** Ids become names of files, mounts and cgroups. */
+export const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
+
+export function placeOf(dataDirectory: string, id: string): Place {
+  if (!isSafeId(id)) throw new Error('the environment id is not safe as a file name')
+  const directory = join(sandboxesDirectory(dataDirectory), id)
+  return {
+    id,
+    directory,
+    meta: join(directory, 'meta.json'),
+    socket: join(directory, 'guest.sock'),
+    config: join(directory, 'jail.cfg'),
+    log: join(directory, 'log'),
+    pid: join(directory, 'pid'),
+    image: join(directory, 'disk.img'),
+    box: join(directory, 'box'),
+    stage: stageOf(id),
+  }
+}

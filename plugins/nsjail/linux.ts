@@ -1,0 +1,154 @@
+import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { constants as system } from 'node:os'
+import { basename, dirname } from 'node:path'
+import { type Descriptor, own } from './descriptor.ts'
+
+const SYS_MOVE_MOUNT = 429
+const SYS_OPEN_TREE = 428
+const SYS_MOUNT_SETATTR = 442
+const AT_FDCWD = -100
+const AT_EMPTY_PATH = 0x1000
+const OPEN_TREE_CLONE = 1
+const OPEN_TREE_CLOEXEC = 0x80000
+const MOVE_MOUNT_F_EMPTY_PATH = 4
+const MOUNT_ATTR_RDONLY = 0x1n
+const MOUNT_ATTR_IDMAP = 0x100000n
+const MS_NOSUID = 2n
+const MS_NODEV = 4n
+const MS_NOEXEC = 8n
+const MNT_DETACH = 2
+const UMOUNT_NOFOLLOW = 8
+const AF_UNIX = 1
+const SOCK_STREAM = 1
+const SOCK_CLOEXEC = 0x80000
+const BACKLOG = 128
+
+/** A Linux call that failed; `code` is the name of its errno. */
+export class LinuxError extends Error {
+  override readonly name = 'LinuxError'
+
+  constructor(
+    call: string,
+    readonly code: string,
+  ) {
+    super(`${call}: ${code}`)
+  }
+}
+
+function open() {
+  const { i32, i64, u32, u64, pointer } = FFIType
+  return dlopen('libc.so.6', {
+    syscall: { args: [i64, i64, i64, i64, i64, i64], returns: i64 },
+    mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
+    umount2: { args: [pointer, i32], returns: i32 },
+    socket: { args: [i32, i32, i32], returns: i32 },
+    bind: { args: [i32, pointer, u32], returns: i32 },
+    listen: { args: [i32, i32], returns: i32 },
+    __errno_location: { args: [], returns: pointer },
+  }).symbols
+}
+
+let symbols: ReturnType<typeof open> | undefined
+
+/** libc is opened at the first call: a server that runs no jail never does. */
+function libc(): ReturnType<typeof open> {
+  symbols ??= open()
+  return symbols
+}
+
+function checked(call: string, result: number | bigint): number {
+  if (result >= 0) return Number(result)
+  const location = libc().__errno_location()
+  const number = location ? read.i32(location) : 0
+  const code = Object.entries(system.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
+  throw new LinuxError(call, code)
+}
+
+const text = (value: string) => Buffer.from(`${value}\0`)
+const empty = text('')
+
+/** Mounts a tmpfs that others may pass through but not list. */
+export function mountTmpfs(path: string, sizeKb: number): void {
+  const [type, target, data] = [text('tmpfs'), text(path), text(`size=${sizeKb}k,mode=711`)]
+  const flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+  checked(`mount ${path}`, libc().mount(ptr(type), ptr(target), ptr(type), flags, ptr(data)))
+}
+
+/** Takes a mount and all below it out of the tree. False when nothing is mounted there. */
+export function detachMount(path: string): boolean {
+  const target = text(path)
+  try {
+    checked(`umount ${path}`, libc().umount2(ptr(target), MNT_DETACH | UMOUNT_NOFOLLOW))
+    return true
+  } catch (error) {
+    if (error instanceof LinuxError && (error.code === 'EINVAL' || error.code === 'ENOENT')) return false
+    throw error
+  }
+}
+
+export interface CloneOptions {
+  readOnly?: boolean
+  /** Ids in the clone are shifted by its map. */
+  userNamespace?: Descriptor
+}
+
+/** Another mount of a directory, not yet in the tree: it ends with its descriptor unless it is attached. */
+export function cloneMount(path: string, { readOnly = false, userNamespace }: CloneOptions = {}): Descriptor {
+  const source = text(path)
+  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
+  const tree = own(checked(`open_tree ${path}`, libc().syscall(SYS_OPEN_TREE, AT_FDCWD, ptr(source), flags, 0, 0)))
+  const set = (readOnly ? MOUNT_ATTR_RDONLY : 0n) | (userNamespace === undefined ? 0n : MOUNT_ATTR_IDMAP)
+  if (set === 0n) return tree
+  try {
+    const attributes = new BigUint64Array([set, 0n, 0n, BigInt(userNamespace?.number ?? 0)])
+    const size = attributes.byteLength
+    const result = libc().syscall(SYS_MOUNT_SETATTR, tree.number, ptr(empty), AT_EMPTY_PATH, ptr(attributes), size)
+    checked(`mount_setattr ${path}`, result)
+    return tree
+  } catch (error) {
+    tree.close()
+    throw error
+  }
+}
+
+/** Shows a cloned mount at `to`, whatever the directories above its source forbid. Closes the descriptor. */
+export function attachMount(tree: Descriptor, to: string): void {
+  const target = text(to)
+  try {
+    const flags = MOVE_MOUNT_F_EMPTY_PATH
+    const result = libc().syscall(SYS_MOVE_MOUNT, tree.number, ptr(empty), AT_FDCWD, ptr(target), flags)
+    checked(`move_mount ${to}`, result)
+  } finally {
+    tree.close()
+  }
+}
+
+/**
+ * Another name for a path, short enough for a socket's address (107 bytes). It is good until `close`: connecting
+ * looks it up later.
+ */
+export function openShortPath(path: string): { path: string; close(): void } {
+  const directory = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
+  return { path: `/proc/self/fd/${directory}/${basename(path)}`, close: () => closeSync(directory) }
+}
+
+/** A listening unix socket, replacing what is at its path. */
+export function listenUnix(socketPath: string): Descriptor {
+  rmSync(socketPath, { force: true })
+  const socket = own(checked('socket', libc().socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)))
+  const short = openShortPath(socketPath)
+  try {
+    const address = Buffer.alloc(2 + Buffer.byteLength(short.path) + 1)
+    address.writeUInt16LE(AF_UNIX, 0)
+    address.write(short.path, 2)
+    checked(`bind ${socketPath}`, libc().bind(socket.number, ptr(address), address.byteLength))
+    checked(`listen ${socketPath}`, libc().listen(socket.number, BACKLOG))
+    return socket
+  } catch (error) {
+    socket.close()
+    throw error
+  } finally {
+    short.close()
+  }
+}

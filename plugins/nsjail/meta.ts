@@ -1,0 +1,77 @@
+import { open, readFile, rename } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
+import type { Limits } from '../../src/plugin.ts'
+import type { Place } from './layout.ts'
+import { isSlot } from './slots.ts'
+
+/** What an environment is, for as long as it exists. Its file is written last: an environment without it is no more than a try. */
+export interface Meta {
+  /** Number of its range of user ids. Undefined when it was made by an ordinary user. */
+  slot?: number
+  /** The lower layer, on the host. */
+  base: string
+  /** The base is made of the host: its /usr is shown too. */
+  host: boolean
+  /** Its disk is an image of the size that is the limit. */
+  image: boolean
+  limits: Limits
+}
+
+const VERSION = 1
+const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
+
+/** Puts it beside its place, safe on the disk. The environment exists once the returned function has moved it there. */
+export async function draftMeta(place: Place, meta: Meta): Promise<() => Promise<void>> {
+  const draft = `${place.meta}.new`
+  const file = await open(draft, 'w', 0o600)
+  try {
+    await file.writeFile(`${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return () => rename(draft, place.meta)
+}
+
+/** Undefined when the environment does not exist. Throws when its file is damaged. */
+export async function readMeta(place: Place): Promise<Meta | undefined> {
+  const content = await readFile(place.meta, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
+  if (content === undefined) return undefined
+  const meta = parseMeta(content, place.id)
+  if (!meta) throw new Error(`${place.meta} is damaged`)
+  return meta
+}
+
+function parseMeta(content: string, id: string): Meta | undefined {
+  const value = parseObject(content)
+  const { slot, base, host, image } = value
+  if (value['version'] !== VERSION || value['id'] !== id) return undefined
+  if (slot !== undefined && !isSlot(slot)) return undefined
+  if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
+  const limits = parseLimits(value['limits'])
+  return limits && { ...(slot === undefined ? {} : { slot }), base, host, image, limits }
+}
+
+function parseLimits(value: unknown): Limits | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const limits: Limits = {}
+  for (const name of limitNames) {
+    const limit: unknown = Reflect.get(value, name)
+    if (limit === undefined) continue
+    if (typeof limit !== 'number' || !(limit > 0)) return undefined
+    limits[name] = limit
+  }
+  return limits
+}
+
+function parseObject(content: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(content)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}

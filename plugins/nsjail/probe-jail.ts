@@ -1,0 +1,63 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type IdRange, jailConfig } from './config.ts'
+import { type Ground, stageOf } from './layout.ts'
+import { attachMount, cloneMount } from './linux.ts'
+import { openUserNamespace } from './namespace.ts'
+import { run } from './run.ts'
+import { seccompPolicy } from './seccomp.ts'
+import { hostDirectories, linkUsr } from './skeleton.ts'
+import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
+import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
+import { layersOf, prepareLayers } from './upper.ts'
+
+const WITHIN_MS = 5000
+/** The highest range, which environments reach last. */
+const SLOT = 36_000
+
+/** Removing a nested directory of the lower layer is what fails first when overlays are only half supported. */
+const trial = 'rm -rf /nested && test ! -e /nested && echo made >/made && test "$(cat /made)" = made'
+
+/** Runs a short command in a jail like an environment's. `directory` is empty, in the data directory. */
+export async function probeJail(ground: Ground, directory: string, nsjail: string): Promise<void> {
+  const [base, box, guest] = [join(directory, 'base'), join(directory, 'box'), join(directory, 'guest')]
+  for (const path of [base, box, guest]) await mkdir(path, { mode: 0o755 })
+  await mkdir(join(base, 'nested/deeper/still'), { recursive: true })
+  for (const path of ['usr', 'proc', 'dev']) await mkdir(join(base, path))
+  await linkUsr(base)
+  if (!ground.root) {
+    const ids = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
+    return enter(directory, nsjail, { base, box, guest }, ids, base)
+  }
+  const place = { stage: stageOf(basename(directory)) }
+  const stage = openStage(place)
+  try {
+    const userNamespace = await openUserNamespace(firstIdOf(SLOT))
+    try {
+      fillStage(stage, base, guest, userNamespace)
+    } finally {
+      userNamespace.close()
+    }
+    attachMount(cloneMount(box), stage.box)
+    const ids = { firstUid: firstIdOf(SLOT), firstGid: firstIdOf(SLOT), count: IDS_PER_JAIL }
+    await enter(directory, nsjail, stage, ids, base)
+  } finally {
+    closeStage(place)
+  }
+}
+
+async function enter(directory: string, nsjail: string, stage: Stage, ids: IdRange, base: string): Promise<void> {
+  prepareLayers(stage.box, base, ids, true)
+  const { upper, work, local, localWork } = layersOf(stage.box)
+  const config = join(directory, 'jail.cfg')
+  const spec = { ids, lower: stage.base, upper, work, guest: stage.guest, hostDirectories: hostDirectories() }
+  const command = ['/bin/sh', '-c', trial]
+  await writeFile(config, jailConfig({ ...spec, local: { upper: local, work: localWork }, command }))
+  await run([nsjail, '--config', config], WITHIN_MS)
+}
+
+/** The least that nsjail does. */
+export const runPlain = (nsjail: string) => run([nsjail, '-Mo', '-q', '--chroot', '/', '--', '/bin/true'], WITHIN_MS)
+
+export const runWithSeccomp = (nsjail: string) =>
+  run([nsjail, '-Mo', '-q', '--chroot', '/', '--seccomp_string', seccompPolicy, '--', '/bin/true'], WITHIN_MS)

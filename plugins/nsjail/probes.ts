@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../../src/errors.ts'
+import type { Check } from '../../src/plugin.ts'
+import { probeCgroups } from './cgroup.ts'
+import { probeImages } from './disk.ts'
+import type { Ground } from './layout.ts'
+import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
+import { remedyFor } from './remedies.ts'
+import { findNsjail } from './supplies.ts'
+
+const required = true
+
+/** Tries what environments need, in a jail like theirs, and leaves nothing behind. Takes some milliseconds when all is well. */
+export async function probeHost(ground: Ground, nsjailPath?: string): Promise<Check[]> {
+  const isNew = !existsSync(ground.dataDirectory)
+  await mkdir(ground.dataDirectory, { recursive: true, mode: 0o700 })
+  const directory = join(ground.dataDirectory, `.probe-${crypto.randomUUID()}`)
+  await mkdir(directory, { mode: 0o700 })
+  try {
+    const [jail, images, cgroups] = await Promise.all([
+      jailChecks(ground, directory, nsjailPath),
+      imageCheck(ground, directory),
+      cgroupCheck(ground),
+    ])
+    return [isolation(ground), ...jail, cgroups, images, ...(await userNamespaceChecks(ground))]
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+    if (isNew) await rmdir(ground.dataDirectory).catch(() => {})
+  }
+}
+
+function isolation({ root, uid }: Ground): Check {
+  const detail = root
+    ? 'full: the server is root, so each sandbox has user ids of its own'
+    : `as ordinary user ${uid}: sandboxes share the user id, have one user inside, and memory and cpu are not limited`
+  return { name: 'isolation', ok: true, required: false, detail }
+}
+
+/** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
+async function jailChecks(ground: Ground, directory: string, nsjailPath?: string): Promise<Check[]> {
+  let nsjail: string
+  try {
+    nsjail = await findNsjail(ground.dataDirectory, nsjailPath)
+  } catch (error) {
+    return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
+  }
+  const whole = await outcome(() => probeJail(ground, directory, nsjail))
+  if (whole === undefined) return passed(ground, nsjail)
+
+  const plain = await outcome(() => runPlain(nsjail))
+  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail))]
+  const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
+  const seccomp = await outcome(() => runWithSeccomp(nsjail))
+  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail))]
+  const isIdmap = /mount_setattr|user namespace|unshare/.test(whole)
+  return [runs, failed(isIdmap ? 'idmapped mounts' : 'overlay', whole, remedyFor(whole, nsjail))]
+}
+
+function passed({ root }: Ground, nsjail: string): Check[] {
+  const checks: Check[] = [
+    { name: 'nsjail', ok: true, required, detail: nsjail },
+    { name: 'overlay', ok: true, required, detail: 'mounts in the data directory, inside a jail' },
+    { name: 'seccomp', ok: true, required, detail: 'the policy compiles and holds' },
+  ]
+  if (root) checks.push({ name: 'idmapped mounts', ok: true, required, detail: 'work in the data directory' })
+  return checks
+}
+
+async function cgroupCheck({ root }: Ground): Promise<Check> {
+  const name = 'cgroups'
+  const limited = root ? await probeCgroups() : []
+  if (limited.length === 3) return { name, ok: true, required: false, detail: `writable: ${limited.join(', ')}` }
+  const detail = limited.length > 0 ? `only ${limited.join(', ')} can be limited` : 'no cgroup can be written'
+  const remedy = root
+    ? 'Give the server a writable /sys/fs/cgroup with the memory, pids and cpu controllers.'
+    : 'Run the server as root to limit memory and cpu.'
+  return { name, ok: false, required: false, detail, remedy }
+}
+
+async function imageCheck(ground: Ground, directory: string): Promise<Check> {
+  const name = 'disk images'
+  if (!ground.root) {
+    const detail = 'need root: the disk limit of a sandbox is watched instead'
+    return { name, ok: false, required: false, detail, remedy: 'Run the server as root to limit disks exactly.' }
+  }
+  const problem = await outcome(() => probeImages(directory))
+  if (problem === undefined) return { name, ok: true, required: false, detail: 'ext4 images can be made and mounted' }
+  const remedy = 'Install e2fsprogs and give the server loop devices; until then disk limits are watched.'
+  return { name, ok: false, required: false, detail: problem, remedy }
+}
+
+const sysctls = [
+  { path: '/proc/sys/user/max_user_namespaces', bad: '0', fix: 'sysctl user.max_user_namespaces=15000', root: true },
+  { path: '/proc/sys/kernel/unprivileged_userns_clone', bad: '0', fix: 'sysctl kernel.unprivileged_userns_clone=1' },
+  {
+    path: '/proc/sys/kernel/apparmor_restrict_unprivileged_userns',
+    bad: '1',
+    fix: "Give nsjail an AppArmor profile with 'userns,', or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+  },
+]
+
+/** Settings that can forbid user namespaces. Not required by themselves: a jail that runs has passed them. */
+async function userNamespaceChecks(ground: Ground): Promise<Check[]> {
+  const checks: Check[] = []
+  for (const { path, bad, fix, root = false } of sysctls) {
+    const value = (await readFile(path, 'utf8').catch(() => '')).trim()
+    if (value !== bad || (ground.root && !root)) continue
+    checks.push({ name: 'user namespaces', ok: false, required: false, detail: `${path} is ${value}`, remedy: fix })
+  }
+  return checks
+}
+
+function failed(name: string, problem: unknown, remedy: string | undefined): Check {
+  return { name, ok: false, required, detail: messageOf(problem), ...(remedy !== undefined && { remedy }) }
+}
+
+/** Undefined when it worked, else why not. */
+async function outcome(attempt: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await attempt()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}

@@ -1,0 +1,42 @@
+/** What to do about nsjail's own words, as seen on restricted hosts. */
+const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
+  {
+    words: /clone.*No space left on device/,
+    remedy: () => 'User namespaces are off: sysctl user.max_user_namespaces=15000',
+  },
+  {
+    words: /procfs mount may fail/,
+    remedy: () => 'The container hides parts of /proc: run it with --security-opt systempaths=unconfined',
+  },
+  {
+    words: /mount\('\/'.*Permission denied|uid map.*Permission denied|uid_map.*(Permission denied|not permitted)/i,
+    remedy: nsjail =>
+      `AppArmor forbids user namespaces: give ${nsjail} a profile with 'userns,', or sysctl kernel.apparmor_restrict_unprivileged_userns=0`,
+  },
+  {
+    words: /^(mount|move_mount|open_tree) .*EPERM/,
+    remedy: () => 'This root may not mount: give the container --cap-add SYS_ADMIN, or run the server on the host',
+  },
+  {
+    words: /(clone|unshare).*Operation not permitted/,
+    remedy: () =>
+      'Namespaces are forbidden, as in a container with the default profile: run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or on the host',
+  },
+  {
+    words: /overlay.*Invalid argument|Invalid argument.*overlay|fsconfig/,
+    remedy: () => 'Overlays do not work on this file system: put the data directory on a volume, ext4, xfs or tmpfs',
+  },
+  {
+    words: /mount_setattr.*(EINVAL|ENOSYS|EOPNOTSUPP)/,
+    remedy: () =>
+      'Idmapped mounts need Linux 5.19 and a file system that has them: put the data directory on ext4 or xfs',
+  },
+  {
+    words: /error while loading shared libraries|GLIBC|ENOENT|No such file/,
+    remedy: () => 'This nsjail does not run here: install one built for this system and name it with --nsjail-path',
+  },
+]
+
+export function remedyFor(problem: string, nsjail: string): string | undefined {
+  return known.find(({ words }) => words.test(problem))?.remedy(nsjail)
+}

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { removeCgroups } from './cgroup.ts'
+import { imageReleased } from './disk.ts'
+import { killJail } from './jail.ts'
+import type { Ground, Place } from './layout.ts'
+import { trashDirectory } from './layout.ts'
+import { run } from './run.ts'
+import { closeStage } from './stage.ts'
+
+/** Ends every process of an environment; its files stay. */
+export async function stopJail(ground: Ground, place: Place): Promise<void> {
+  await killJail(place)
+  if (!ground.root) return
+  closeStage(place)
+  await removeCgroups(place.id)
+  if (existsSync(place.image) && !(await imageReleased(place.image))) {
+    ground.log(`the disk of ${place.id} stays mounted somewhere; another program holds a copy of its mounts`)
+  }
+}
+
+/** Ends an environment's processes and takes its files away; they are gone when the returned promise is. */
+export async function removeEnvironment(ground: Ground, place: Place): Promise<void> {
+  await stopJail(ground, place)
+  if (!existsSync(place.directory)) return
+  const trash = join(trashDirectory(ground.dataDirectory), `${place.id}.${crypto.randomUUID()}`)
+  await mkdir(trashDirectory(ground.dataDirectory), { recursive: true, mode: 0o700 })
+  await rename(place.directory, trash)
+  await erase(trash)
+}
+
+/** Erases what removals that were cut short have left. */
+export async function emptyTrash(ground: Ground): Promise<void> {
+  const trash = trashDirectory(ground.dataDirectory)
+  for (const name of await readdir(trash).catch(() => [])) await erase(join(trash, name))
+}
+
+/** coreutils' rm follows no link and keeps up with trees that change or are deeper than a path is long. */
+async function erase(path: string): Promise<void> {
+  const remove = () => run(['rm', '-rf', '--one-file-system', '--', path], 0)
+  try {
+    await remove()
+  } catch {
+    // Directories that forbid it to their owner, who is not root.
+    await run(['chmod', '-R', 'u+rwX', '--', path], 0).catch(() => {})
+    await remove()
+  }
+}

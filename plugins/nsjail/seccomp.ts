@@ -1,0 +1,29 @@
+/** The kernel reads 32 bits of such an argument: a high bit set beside them must not get past the comparison. */
+const words = (argument: string, values: number[]) =>
+  values.map(value => `(${argument} & 0xffffffff) == ${value}`).join(' || ')
+
+/**
+ * What a jail may not ask of the kernel, in kafel's language: mounts and namespaces (also by clone's flags), tracing,
+ * keys, kernel modules, clocks, vsock and other ways past the network namespace, terminal injection. clone3 and
+ * io_uring answer "no such call", so that programs fall back: a filter cannot see their arguments.
+ */
+export const seccompPolicy = `POLICY threadbox {
+  ERRNO(38) { clone3, io_uring_setup, io_uring_enter, io_uring_register },
+  ERRNO(1) {
+    mount, umount, pivot_root, fsopen, fsconfig, fsmount, fspick, move_mount, open_tree, open_tree_attr, mount_setattr,
+    setns, unshare,
+    clone(clone_flags) { (clone_flags & 0x7E020000) != 0 },
+    ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd, process_madvise,
+    bpf, perf_event_open, userfaultfd, fanotify_init, open_by_handle_at, name_to_handle_at,
+    keyctl, add_key, request_key,
+    kexec_load, kexec_file_load, init_module, finit_module, delete_module,
+    reboot, swapon, swapoff, acct, quotactl, quotactl_fd, syslog,
+    settimeofday, clock_settime, clock_adjtime, adjtimex,
+    iopl, ioperm, modify_ldt, vhangup, lookup_dcookie,
+    mbind, set_mempolicy, migrate_pages, move_pages, set_mempolicy_home_node,
+    socket(family) { ${words('family', [38, 40, 15, 44, 21, 17])} },
+    ioctl(fd, cmd) { ${words('cmd', [0x5412, 0x541c])} },
+    personality(persona) { persona != 0 && persona != 0xffffffff && persona != 0x0040000 }
+  }
+}
+USE threadbox DEFAULT ALLOW`

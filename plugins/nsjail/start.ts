@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs'
+import { ApiError, messageOf } from '../../src/errors.ts'
+import type { GuestConnection } from '../../src/guest/host.ts'
+import { guestCommand } from '../../src/guest/install.ts'
+import type { Berth } from './berth.ts'
+import { areInside, type Controller, enterCgroups, makeCgroups, OWN_PROCESSES } from './cgroup.ts'
+import { GUEST_INSIDE, type IdRange, jailConfig } from './config.ts'
+import { dialGuest } from './dial.ts'
+import { imageReleased, mountImage } from './disk.ts'
+import { killJail, launchJail, logOf, writeConfig } from './jail.ts'
+import type { Ground, Place } from './layout.ts'
+import { attachMount, cloneMount } from './linux.ts'
+import type { Meta } from './meta.ts'
+import { openUserNamespace } from './namespace.ts'
+import { hostDirectories } from './skeleton.ts'
+import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
+import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
+import type { Supplies } from './supplies.ts'
+import { checkMountTargets, layersOf, prepareLayers } from './upper.ts'
+
+/** A guest that starts on a cold, busy machine has been seen to need a second. */
+const HELLO_WITHIN_MS = 30_000
+/** One that runs already answers at once, unless the machine is in trouble. */
+const ANSWERS_WITHIN_MS = 15_000
+
+export interface StartedJail {
+  connection: GuestConnection
+  limited: Controller[]
+}
+
+export interface Start {
+  ground: Ground
+  supplies: Supplies
+  place: Place
+  meta: Meta
+  /** For an environment's first start. Its descriptors are closed, however the start ends. */
+  berth?: Berth | undefined
+}
+
+/**
+ * Starts an environment's jail and waits until its guest answers. No other jail of it may run. When it rejects, no
+ * process and no mount is left; the files and cgroups are the caller's.
+ */
+export async function startJail(start: Start): Promise<StartedJail> {
+  const { ground, place, berth } = start
+  try {
+    return await (ground.root ? startAsRoot(start) : startAsUser(start))
+  } catch (error) {
+    await killJail(place)
+    if (error instanceof ApiError) throw error
+    const words = (await logOf(place)) || messageOf(error)
+    throw new ApiError('sandbox_unavailable', `the sandbox did not start: ${words}`)
+  } finally {
+    berth?.userNamespace.close()
+    berth?.disk?.mount.close()
+    if (ground.root) closeStage(place)
+  }
+}
+
+/** Connects to the guest of a jail that runs. Rejects when it does not answer. */
+export async function joinJail({ ground, place, meta }: Start, nsjail: number): Promise<StartedJail> {
+  const connection = await dialGuest(place, ANSWERS_WITHIN_MS)
+  if (!ground.root) return { connection, limited: [] }
+  try {
+    const { entrances, limited } = await makeCgroups(place.id, meta.limits)
+    if (!(await areInside(nsjail, place.id, entrances))) await enterCgroups(nsjail, entrances)
+    return { connection, limited }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+async function startAsRoot(start: Start): Promise<StartedJail> {
+  const { place, meta, supplies, berth } = start
+  const { slot } = meta
+  if (slot === undefined) throw new ApiError('sandbox_unavailable', 'this sandbox belongs to a server that is not root')
+  if (meta.image && !berth && !(await imageReleased(place.image))) {
+    throw new ApiError('sandbox_unavailable', 'the disk of the sandbox is still in use by its last run')
+  }
+  const firstId = firstIdOf(slot)
+  const ids: IdRange = { firstUid: firstId, firstGid: firstId, count: IDS_PER_JAIL }
+  const stage = openStage(place)
+  const [guest, cgroups, userNamespace, box] = await Promise.allSettled([
+    supplies.guest(),
+    makeCgroups(place.id, meta.limits),
+    berth?.userNamespace ?? openUserNamespace(firstId),
+    showBox(start, stage.box, ids),
+  ])
+  try {
+    fillStage(stage, meta.base, settled(guest), settled(userNamespace))
+  } finally {
+    if (userNamespace.status === 'fulfilled') userNamespace.value.close()
+  }
+  settled(box)
+  const { entrances, limited } = settled(cgroups)
+  return { connection: await enter(start, stage, ids, limited, entrances), limited }
+}
+
+/** Mounts the environment's disk, which its first start brings with it. */
+async function showBox({ place, meta, berth }: Start, box: string, ids: IdRange): Promise<void> {
+  if (!meta.image) {
+    attachMount(cloneMount(place.box), box)
+    if (berth) prepareLayers(box, meta.base, ids, meta.host)
+  } else if (berth?.disk) attachMount(berth.disk.mount, box)
+  else await mountImage(place.image, box)
+}
+
+async function startAsUser(start: Start): Promise<StartedJail> {
+  const { ground, place, meta, supplies } = start
+  if (meta.slot !== undefined)
+    throw new ApiError('sandbox_unavailable', 'this sandbox belongs to a server that is root')
+  const stage: Stage = { base: meta.base, box: place.box, guest: await supplies.guest() }
+  const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
+  if (!existsSync(layersOf(place.box).upper)) prepareLayers(place.box, meta.base, ids, meta.host)
+  return { connection: await enter(start, stage, ids, [], []), limited: [] }
+}
+
+async function enter(
+  { place, meta, supplies }: Start,
+  stage: Stage,
+  ids: IdRange,
+  limited: Controller[],
+  entrances: string[],
+): Promise<GuestConnection> {
+  const { upper, work, local, localWork } = layersOf(stage.box)
+  const shown = meta.host ? hostDirectories() : []
+  checkMountTargets(upper, meta.base, ['/proc', '/dev', ...shown])
+  const { processes, diskMb } = meta.limits
+  const config = jailConfig({
+    ids,
+    lower: stage.base,
+    upper,
+    work,
+    guest: stage.guest,
+    hostDirectories: shown,
+    ...(meta.host && { local: { upper: local, work: localWork } }),
+    ...(processes !== undefined && !limited.includes('pids') && { processesPerUser: processes + OWN_PROCESSES }),
+    ...(diskMb !== undefined && !meta.image && { fileSizeMb: diskMb }),
+    command: guestCommand(GUEST_INSIDE),
+  })
+  await writeConfig(place, config)
+  const nsjail = await launchJail(place, await supplies.nsjail())
+  const [connection, entered] = await Promise.allSettled([
+    dialGuest(place, HELLO_WITHIN_MS),
+    enterCgroups(nsjail, entrances),
+  ])
+  if (entered.status === 'rejected' && connection.status === 'fulfilled') connection.value.close()
+  settled(entered)
+  return settled(connection)
+}
+
+function settled<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === 'rejected') throw result.reason
+  return result.value
+}

@@ -1,0 +1,56 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { guestVersion, installGuest } from '../../src/guest/install.ts'
+import { installEmbedded } from './embedded.ts'
+import type { Ground } from './layout.ts'
+import { hostBase } from './skeleton.ts'
+
+/** What jails are made with; each is brought at first need and then kept. */
+export interface Supplies {
+  nsjail(): Promise<string>
+  /** Directory with the guest's executable and libraries. */
+  guest(): Promise<string>
+  /** The base made of the host. */
+  hostBase(): Promise<string>
+}
+
+export interface SupplyOptions {
+  nsjailPath?: string
+  /** This program's executable, which is the guest too. */
+  executable: string
+}
+
+export function createSupplies(ground: Ground, { nsjailPath, executable }: SupplyOptions): Supplies {
+  return {
+    nsjail: once(() => findNsjail(ground.dataDirectory, nsjailPath)),
+    guest: once(async () => {
+      const directory = join(ground.dataDirectory, 'guest', await guestVersion(executable))
+      await installGuest(directory, executable)
+      return directory
+    }),
+    hostBase: once(async () => {
+      const parent = join(ground.dataDirectory, 'base')
+      await mkdir(parent, { recursive: true, mode: 0o700 })
+      return hostBase(parent)
+    }),
+  }
+}
+
+/** The nsjail executable: the one that was asked for, the embedded one, or the one on the PATH. */
+export async function findNsjail(dataDirectory: string, nsjailPath?: string): Promise<string> {
+  const path = nsjailPath ?? (await installEmbedded(dataDirectory)) ?? Bun.which('nsjail')
+  if (!path) throw new Error('nsjail is not on the PATH, not embedded in this build, and no path of it was given')
+  return path
+}
+
+/** Shared by all who ask; after a failure the next one tries again. */
+export function once<T>(bring: () => Promise<T>): () => Promise<T> {
+  let brought: Promise<T> | undefined
+  return () => {
+    brought ??= bring().catch(error => {
+      brought = undefined
+      throw error
+    })
+    return brought
+  }
+}
