@@ -1,16 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { Duplex, PassThrough } from 'node:stream'
+import { Duplex } from 'node:stream'
 import { connectGuest } from '../../src/guest/host.ts'
 import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire.ts'
 
 /** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
-function hostileGuest() {
-  const toHost = new PassThrough()
-  const toGuest = new PassThrough()
-  const socket = Duplex.from({ readable: toHost, writable: toGuest })
-  const say = (...frames: Uint8Array[]) => toHost.write(Buffer.concat(frames))
-  say(encodeFrame(kinds.hello, 0, json({ protocol: PROTOCOL })))
-  return { socket, say, heard: toGuest, end: () => toHost.end() }
+function hostileGuest(hello: unknown = { protocol: PROTOCOL }) {
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
+  const say = (...frames: Uint8Array[]) => socket.push(Buffer.concat(frames))
+  say(encodeFrame(kinds.hello, 0, json(hello)))
+  return { socket, say, end: () => socket.push(null) }
 }
 
 const open: { close(): void }[] = []
@@ -130,9 +128,7 @@ test('frames for a call that has ended are passed over', async () => {
 
 test('a guest of another protocol, or none, is refused', async () => {
   for (const hello of [{ protocol: PROTOCOL + 1 }, {}, 'hello']) {
-    const toHost = new PassThrough()
-    const refused = connectGuest(Duplex.from({ readable: toHost, writable: new PassThrough() }))
-    toHost.write(encodeFrame(kinds.hello, 0, json(hello)))
+    const refused = connectGuest(hostileGuest(hello).socket)
     await expect(refused).rejects.toMatchObject({ code: 'sandbox_unavailable' })
   }
 })
