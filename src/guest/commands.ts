@@ -53,7 +53,12 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
     })
   } catch (error) {
     closeAll(ours)
-    throw new GuestError('invalid_request', `the command could not be started: ${(error as Error).message}`)
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const isFull = code === 'EAGAIN' || code === 'ENOMEM'
+    throw new GuestError(
+      isFull ? 'sandbox_unavailable' : 'invalid_request',
+      `the command could not be started: ${message}`,
+    )
   } finally {
     closeAll(theirs)
   }
@@ -93,26 +98,36 @@ function exitOf({ exitCode, signalCode }: Bun.Subprocess): { exitCode: number; s
 /** Sends what comes out of a pipe until every holder has closed it. Once the command is drained, the rest is dropped. */
 function pump(call: Call, lane: Lane, fd: number, libc: Libc): { drained(): Promise<void> } {
   const reader = Bun.file(fd).stream().getReader()
+  let isOpen = true
   let isReading = false
-  const ended = (async () => {
+  let moved = Promise.withResolvers<void>()
+  const move = (reading: boolean) => {
+    isReading = reading
+    moved.resolve()
+    moved = Promise.withResolvers<void>()
+  }
+  const forward = async () => {
     for (;;) {
-      isReading = true
+      move(true)
       const { value, done } = await reader.read()
-      isReading = false
-      if (done) break
+      move(false)
+      if (done) return
       await call.send(lane, value)
     }
-  })()
+  }
+  void forward()
     .catch(() => {})
-    .finally(() => closeSync(fd))
+    .finally(() => {
+      isOpen = false
+      closeSync(fd)
+      move(false)
+    })
 
   return {
     async drained() {
-      // A command that is alive in the background may hold the pipe for ever: what it had not printed yet is not awaited.
-      for (let isEmpty = false; !isEmpty; isEmpty = isReading && libc.pendingBytes(fd) === 0) {
-        const turn = await Promise.race([ended.then(() => 'ended'), nextTurn()])
-        if (turn === 'ended' || call.isOver) return
-      }
+      // What is in the pipe now was printed by the command. A process that it left behind may hold the pipe for ever.
+      await nextTurn()
+      while (isOpen && !call.isOver && !(isReading && libc.pendingBytes(fd) === 0)) await moved.promise
     },
   }
 }
