@@ -1,4 +1,3 @@
-import type { Channel } from './channel.ts'
 import { type Frame, json, type Kind, kinds, parse } from './wire.ts'
 
 /** The byte streams of a call: up from the side that opened it, down and error to it. */
@@ -24,6 +23,13 @@ interface Outgoing {
   wake: (() => void) | undefined
 }
 
+/** What a call needs of the channel that made it. */
+interface Wire {
+  write(kind: Kind, call: number, ...parts: readonly Uint8Array[]): void
+  /** The call has ended. */
+  forget(id: number): void
+}
+
 /** One request, its lanes of bytes, and its result. Made by a Channel. */
 export class Call {
   /** What the other side answers first. Rejects when the call is closed before. */
@@ -42,7 +48,7 @@ export class Call {
 
   constructor(
     readonly id: number,
-    readonly channel: Channel,
+    private readonly wire: Wire,
   ) {
     this.reply = this.#reply.promise
     this.result = this.#result.promise
@@ -55,17 +61,17 @@ export class Call {
   }
 
   answer(value: unknown): void {
-    if (!this.#isOver) this.channel.write(kinds.reply, this.id, json(value))
+    if (!this.#isOver) this.wire.write(kinds.reply, this.id, json(value))
   }
 
   control(message: unknown): void {
-    if (!this.#isOver) this.channel.write(kinds.control, this.id, json(message))
+    if (!this.#isOver) this.wire.write(kinds.control, this.id, json(message))
   }
 
   /** Ends the call from this side; nothing is sent or taken after it. */
   close(result: unknown = {}): void {
     if (this.#isOver) return
-    this.channel.write(kinds.close, this.id, json(result))
+    this.wire.write(kinds.close, this.id, json(result))
     this.#finish(result)
   }
 
@@ -77,14 +83,14 @@ export class Call {
       if (this.#isOver) return
       const size = Math.min(bytes.byteLength - offset, state.credit, PIECE_BYTES)
       state.credit -= size
-      this.channel.write(kinds.data, this.id, laneByte[lane], bytes.subarray(offset, offset + size))
+      this.wire.write(kinds.data, this.id, laneByte[lane], bytes.subarray(offset, offset + size))
       offset += size
     }
   }
 
   /** No more bytes come in this lane. */
   end(lane: Lane): void {
-    if (!this.#isOver) this.channel.write(kinds.end, this.id, laneByte[lane])
+    if (!this.#isOver) this.wire.write(kinds.end, this.id, laneByte[lane])
   }
 
   /** The next bytes of a lane; undefined at its end. One reader a lane. Throws when the channel was lost. */
@@ -171,7 +177,7 @@ export class Call {
     amount.writeUInt32BE(state.uncredited)
     state.unread -= state.uncredited
     state.uncredited = 0
-    this.channel.write(kinds.credit, this.id, laneByte[lane], amount)
+    this.wire.write(kinds.credit, this.id, laneByte[lane], amount)
   }
 
   #finish(result: unknown): void {
@@ -182,7 +188,7 @@ export class Call {
 
   #over(): void {
     this.#isOver = true
-    this.channel.forget(this.id)
+    this.wire.forget(this.id)
     for (const state of this.#incoming) wake(state)
     for (const state of this.#outgoing) wake(state)
   }
