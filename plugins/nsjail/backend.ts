@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { resolveBase } from './base.ts'
@@ -7,14 +7,17 @@ import { type Berth, type BerthSpec, createBerths } from './berth.ts'
 import { type Capabilities, findCapabilities } from './capabilities.ts'
 import { type KeptEnvironment, keepEnvironment } from './environment.ts'
 import { startHousekeeping } from './housekeeping.ts'
-import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory, spareDirectory } from './layout.ts'
+import { findJail } from './jail.ts'
+import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory } from './layout.ts'
 import { draftMeta, type Meta, readMeta } from './meta.ts'
+import { eraseOldGuests } from './old-guests.ts'
 import { probeHost } from './probes.ts'
 import { emptyTrash, removeEnvironment } from './remove.ts'
 import { createSlots } from './slots.ts'
 import { closeStage } from './stage.ts'
 import { joinJail, type StartedJail, startJail } from './start.ts'
 import { createSupplies, once } from './supplies.ts'
+import { sweepLeftovers } from './sweep.ts'
 
 export interface NsjailOptions {
   dataDirectory: string
@@ -71,24 +74,33 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     }
   }
 
+  /** What takes its time and nobody waits for. */
+  const sweep = async () => {
+    await emptyTrash(ground)
+    const jails = await Promise.all([...environments.keys()].map(id => findJail(placeOf(ground.dataDirectory, id))))
+    if (jails.every(jail => jail === undefined)) await eraseOldGuests(await supplies.guest())
+  }
+
   const prepare = once(async () => {
     const sandboxes = sandboxesDirectory(ground.dataDirectory)
     await mkdir(sandboxes, { recursive: true, mode: 0o700 })
     // Loop devices are told apart by the real path of their image.
     ground.dataDirectory = realpathSync(ground.dataDirectory)
-    await rm(spareDirectory(ground.dataDirectory), { recursive: true, force: true })
-    await mkdir(spareDirectory(ground.dataDirectory), { mode: 0o700 })
+    await sweepLeftovers(ground)
     const capabilities = await findCapabilities(ground)
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
-    emptyTrash(ground).catch(error => log(`emptying the trash: ${messageOf(error)}`))
+    sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
     const endHousekeeping = startHousekeeping(ground, () => environments.values(), idleMs)
     return { capabilities, endHousekeeping }
   })
   let prepared: ReturnType<typeof prepare> | undefined
+  const ready = () => {
+    prepared = prepare()
+    return prepared
+  }
 
   const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
-    prepared = prepare()
-    const { capabilities } = await prepared
+    const { capabilities } = await ready()
     if (environments.has(spec.id) || existsSync(place.directory)) {
       throw new ApiError('conflict', 'the sandbox exists already')
     }
@@ -107,12 +119,15 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       ])
       if (started.status === 'rejected') throw started.reason
       if (commit.status === 'rejected') throw commit.reason
-      await commit.value()
+      commit.value()
       return keep(place, meta, capabilities, started.value)
     } catch (error) {
-      if (berth?.disk) await berth.disk.mount.close()
-      await removeEnvironment(ground, place)
-      if (berth) await berths.drop(berth)
+      berth?.disk?.mount.close()
+      await removeEnvironment(ground, place).then(
+        () => berth && berths.drop(berth),
+        // Its user ids stay taken, because something may still run under them.
+        problem => log(`${spec.id} could not be removed: ${messageOf(problem)}`),
+      )
       throw error
     } finally {
       if (ground.root) berths.prepare(berthSpec)
@@ -136,22 +151,20 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     },
 
     async open(id) {
-      prepared = prepare()
-      await prepared
+      await ready()
       const environment = environments.get(id)
       return environment?.isDestroyed ? undefined : environment
     },
 
     async list() {
-      prepared = prepare()
-      await prepared
+      await ready()
       return [...environments.values()].filter(environment => !environment.isDestroyed).map(({ id }) => id)
     },
 
     async close() {
       await Promise.allSettled(creating.values())
-      const ready = await prepared?.catch(() => undefined)
-      await ready?.endHousekeeping()
+      const parts = await prepared?.catch(() => undefined)
+      await parts?.endHousekeeping()
       await Promise.all([...environments.values()].map(environment => environment.release()))
       await berths.close()
     },

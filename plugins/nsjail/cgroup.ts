@@ -11,8 +11,8 @@ const MIN_QUOTA_US = 1000
 const REMOVE_WITHIN_MS = 10_000
 const REMOVE_POLL_MS = 2
 
-/** What nsjail and the guest need for themselves, beside an environment's own processes. */
-export const OWN_PROCESSES = 32
+/** What nsjail and the guest's threads need, beside an environment's own processes. */
+export const OWN_PROCESSES = 64
 
 export type Controller = 'memory' | 'pids' | 'cpu'
 

@@ -26,6 +26,8 @@ export interface JailSpec {
   local?: { upper: string; work: string }
   /** For each of the jail's users. Undefined where a cgroup limits processes. */
   processesPerUser?: number
+  /** What commands may have of them; the guest keeps the rest for its threads. */
+  processes?: number
   /** Largest file, in MiB. */
   fileSizeMb?: number
   /** Program and arguments, as seen inside. */
@@ -73,7 +75,7 @@ const links = [
  * these lines a jail ends after 600 seconds and no file in it is larger than 1 MiB.
  */
 export function jailConfig(spec: JailSpec): string {
-  const { ids, local, processesPerUser, fileSizeMb } = spec
+  const { ids, local, processes, processesPerUser, fileSizeMb } = spec
   const map = (first: number) => `{ inside_id: "0" outside_id: "${first}" count: ${ids.count} }`
   const [program = '', ...rest] = spec.command
   return [
@@ -88,6 +90,7 @@ export function jailConfig(spec: JailSpec): string {
     `uidmap ${map(ids.firstUid)} gidmap ${map(ids.firstGid)}`,
     ...capabilities.map(name => `cap: "CAP_${name}"`),
     ...environment.map(variable => `envar: ${quote(variable)}`),
+    ...(processes === undefined ? [] : [`envar: ${quote(`THREADBOX_PROCESSES=${processes}`)}`]),
     overlay('/', spec.lower, spec.upper, spec.work),
     ...spec.hostDirectories.map(path => bind(path, path, 'rw: false nosuid: true nodev: true')),
     ...(local ? [overlay('/usr/local', '/usr/local', local.upper, local.work)] : []),

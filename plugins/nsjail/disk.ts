@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile, rm, rmdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Descriptor } from './descriptor.ts'
-import { stageOf } from './layout.ts'
 import { cloneMount, detachMount } from './linux.ts'
 import { run } from './run.ts'
 
@@ -25,9 +24,9 @@ export interface NewDisk {
 export async function makeDisk(directory: string, sizeMb: number, fill: (box: string) => void): Promise<NewDisk> {
   const name = crypto.randomUUID()
   const image = join(directory, `${name}.img`)
-  const target = stageOf(name)
+  const target = join(directory, name)
   try {
-    await Promise.all([format(image, sizeMb), mkdir(target, { recursive: true, mode: 0o700 })])
+    await Promise.all([format(image, sizeMb), mkdir(target, { mode: 0o700 })])
     await mountImage(image, target)
     fill(target)
     return { image, mount: cloneMount(target) }
@@ -35,8 +34,17 @@ export async function makeDisk(directory: string, sizeMb: number, fill: (box: st
     await rm(image, { force: true })
     throw error
   } finally {
-    detachMount(target)
+    takeDown(target)
     await rmdir(target).catch(() => {})
+  }
+}
+
+/** A root that may not mount may not unmount: what it was told first is what counts. */
+function takeDown(target: string): void {
+  try {
+    detachMount(target)
+  } catch {
+    // The directory then stays too, for the next start to sweep.
   }
 }
 

@@ -49,6 +49,8 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   let lastUse = performance.now()
   let used = true
   let stopping = false
+  /** False once it was stopped here and not started since. */
+  let mayRun = true
   let destroyed: Promise<void> | undefined
   let remark: string | undefined
 
@@ -56,6 +58,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     const opened = jail.connection
     connection = opened
     limited = jail.limited
+    mayRun = true
     opened.closed.then(() => {
       if (connection === opened) connection = undefined
     })
@@ -96,12 +99,14 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       connection?.close()
       connection = undefined
       await stopJail(ground, place)
+      mayRun = false
     } finally {
       stopping = false
     }
   }
 
-  const isIdle = (idleMs: number) => performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
+  const isIdle = (idleMs: number) =>
+    mayRun && !destroyed && performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
 
   return {
     id: place.id,
@@ -125,9 +130,10 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     },
     pause: () => lock(async () => (destroyed ? undefined : stop())),
     pauseIfIdle: async idleMs => {
-      if (destroyed || !isIdle(idleMs)) return
+      if (!isIdle(idleMs)) return
       await lock(async () => {
-        if (destroyed || !isIdle(idleMs) || (await findJail(place)) === undefined || !isIdle(idleMs)) return
+        mayRun &&= (await findJail(place)) !== undefined
+        if (!isIdle(idleMs)) return
         await stop()
         ground.log(`${place.id} was idle and is paused; its next use starts it again`)
       })
@@ -136,7 +142,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       lock(async () => {
         if (destroyed) return
         await stop()
-        remark = reason
+        remark = `stopped at ${new Date().toISOString()}: ${reason}`
         ground.log(`${place.id} is stopped: ${reason}`)
       }),
     takeUsed() {

@@ -1,4 +1,4 @@
-import { open, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Place } from './layout.ts'
 import { listenUnix } from './linux.ts'
@@ -14,32 +14,23 @@ const POLL_MS = 2
  * in this moment.
  */
 const launcher = [
-  'pidFile=$1 nsjail=$2 config=$3',
-  'echo $$ >"$pidFile" || exit',
+  'exec >"$1" 2>&1',
+  'echo $$ >"$2" || exit',
   // A server that is kept from being killed must not pass that on.
   'echo 0 2>/dev/null >/proc/$$/oom_score_adj',
-  'exec "$nsjail" --config "$config"',
+  'exec "$3" --config "$4"',
 ].join('; ')
 
-/** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Resolves to its pid. */
-export async function launchJail(place: Place, nsjail: string): Promise<number> {
-  const log = await open(place.log, 'w', 0o600)
+/** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Its pid. */
+export function launchJail(place: Place, nsjail: string): number {
+  const socket = listenUnix(place.socket)
   try {
-    const socket = listenUnix(place.socket)
-    try {
-      const command = ['/bin/sh', '-c', launcher, 'sh', place.pid, nsjail, place.config]
-      const child = Bun.spawn(command, {
-        stdio: ['ignore', log.fd, log.fd, socket.number],
-        detached: true,
-        env: {},
-      })
-      child.unref()
-      return child.pid
-    } finally {
-      socket.close()
-    }
+    const command = ['/bin/sh', '-c', launcher, 'sh', place.log, place.pid, nsjail, place.config]
+    const child = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'ignore', socket.number], detached: true, env: {} })
+    child.unref()
+    return child.pid
   } finally {
-    await log.close()
+    socket.close()
   }
 }
 

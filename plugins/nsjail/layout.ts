@@ -35,6 +35,12 @@ export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory,
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const spareDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
 
+export const baseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
+
+const PROBE_PREFIX = '.probe-'
+export const newProbe = () => `${PROBE_PREFIX}${crypto.randomUUID()}`
+export const isProbe = (name: string) => name.startsWith(PROBE_PREFIX)
+
 /** Ids become names of files, mounts and cgroups. */
 export const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
 

@@ -68,9 +68,9 @@ function checked(call: string, result: number | bigint): number {
 const text = (value: string) => Buffer.from(`${value}\0`)
 const empty = text('')
 
-/** Mounts a tmpfs that others may pass through but not list. */
-export function mountTmpfs(path: string, sizeKb: number): void {
-  const [type, target, data] = [text('tmpfs'), text(path), text(`size=${sizeKb}k,mode=711`)]
+/** Mounts a tmpfs that only this user, and root, can look into. */
+export function mountTmpfs(path: string, sizeKb: number, uid: number): void {
+  const [type, target, data] = [text('tmpfs'), text(path), text(`size=${sizeKb}k,mode=700,uid=${uid},gid=${uid}`)]
   const flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
   checked(`mount ${path}`, libc().mount(ptr(type), ptr(target), ptr(type), flags, ptr(data)))
 }

@@ -1,4 +1,5 @@
-import { open, readFile, rename } from 'node:fs/promises'
+import { renameSync } from 'node:fs'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import type { Limits } from '../../src/plugin.ts'
 import type { Place } from './layout.ts'
@@ -20,17 +21,24 @@ export interface Meta {
 const VERSION = 1
 const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 
-/** Puts it beside its place, safe on the disk. The environment exists once the returned function has moved it there. */
-export async function draftMeta(place: Place, meta: Meta): Promise<() => Promise<void>> {
+/** Writes it beside its place. The environment exists once the returned function has moved it there. */
+export async function draftMeta(place: Place, meta: Meta): Promise<() => void> {
   const draft = `${place.meta}.new`
-  const file = await open(draft, 'w', 0o600)
+  await writeFile(draft, `${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`, { mode: 0o600 })
+  return () => {
+    renameSync(draft, place.meta)
+    // Safe against a loss of power a moment later: waiting for the disk would hold up what starts.
+    sync(place.meta).catch(() => {})
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r')
   try {
-    await file.writeFile(`${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`)
-    await file.sync()
+    await file.datasync()
   } finally {
     await file.close()
   }
-  return () => rename(draft, place.meta)
 }
 
 /** Undefined when the environment does not exist. Throws when its file is damaged. */
@@ -46,12 +54,11 @@ export async function readMeta(place: Place): Promise<Meta | undefined> {
 }
 
 function parseMeta(content: string, id: string): Meta | undefined {
-  const value = parseObject(content)
-  const { slot, base, host, image } = value
-  if (value['version'] !== VERSION || value['id'] !== id) return undefined
+  const { version, id: named, slot, base, host, image, limits: given } = parseObject(content)
+  if (version !== VERSION || named !== id) return undefined
   if (slot !== undefined && !isSlot(slot)) return undefined
   if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
-  const limits = parseLimits(value['limits'])
+  const limits = parseLimits(given)
   return limits && { ...(slot === undefined ? {} : { slot }), base, host, image, limits }
 }
 

@@ -30,7 +30,7 @@ export async function probeJail(ground: Ground, directory: string, nsjail: strin
     return enter(directory, nsjail, { base, box, guest }, ids, base)
   }
   const place = { stage: stageOf(basename(directory)) }
-  const stage = openStage(place)
+  const stage = openStage(place, firstIdOf(SLOT))
   try {
     const userNamespace = await openUserNamespace(firstIdOf(SLOT))
     try {

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
+import { mkdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../src/errors.ts'
 import type { Check } from '../../src/plugin.ts'
 import { probeCgroups } from './cgroup.ts'
 import { probeImages } from './disk.ts'
-import type { Ground } from './layout.ts'
+import { erase } from './erase.ts'
+import { type Ground, newProbe } from './layout.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
+import { END_ID, firstIdOf } from './slots.ts'
 import { findNsjail } from './supplies.ts'
 
 const required = true
@@ -16,26 +18,44 @@ const required = true
 export async function probeHost(ground: Ground, nsjailPath?: string): Promise<Check[]> {
   const isNew = !existsSync(ground.dataDirectory)
   await mkdir(ground.dataDirectory, { recursive: true, mode: 0o700 })
-  const directory = join(ground.dataDirectory, `.probe-${crypto.randomUUID()}`)
+  const directory = join(ground.dataDirectory, newProbe())
   await mkdir(directory, { mode: 0o700 })
   try {
-    const [jail, images, cgroups] = await Promise.all([
+    const [level, jail, images, cgroups] = await Promise.all([
+      isolation(ground),
       jailChecks(ground, directory, nsjailPath),
       imageCheck(ground, directory),
       cgroupCheck(ground),
     ])
-    return [isolation(ground), ...jail, cgroups, images, ...(await userNamespaceChecks(ground))]
+    return [level, ...jail, cgroups, images, ...(await userNamespaceChecks(ground))]
   } finally {
-    await rm(directory, { recursive: true, force: true })
+    await erase(directory)
     if (isNew) await rmdir(ground.dataDirectory).catch(() => {})
   }
 }
 
-function isolation({ root, uid }: Ground): Check {
-  const detail = root
-    ? 'full: the server is root, so each sandbox has user ids of its own'
-    : `as ordinary user ${uid}: sandboxes share the user id, have one user inside, and memory and cpu are not limited`
-  return { name: 'isolation', ok: true, required: false, detail }
+async function isolation({ root, uid }: Ground): Promise<Check> {
+  const name = 'isolation'
+  if (!root) {
+    const detail = `as ordinary user ${uid}: sandboxes share the user id, have one user inside, and memory and cpu are not limited`
+    return { name, ok: true, required: false, detail }
+  }
+  if (await hasRanges()) {
+    const detail = 'full: the server is root, so each sandbox has user ids of its own'
+    return { name, ok: true, required: false, detail }
+  }
+  const detail = 'the server is root of a container that has no user ids to give to sandboxes'
+  const remedy = 'Run the server on the host, in a container without its own user namespace, or as an ordinary user.'
+  return { name, ok: false, required, detail, remedy }
+}
+
+/** Whether the ids of all sandboxes exist in the server's own user namespace. */
+async function hasRanges(): Promise<boolean> {
+  const map = await readFile('/proc/self/uid_map', 'utf8')
+  return map.split('\n').some(line => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
+    return first <= firstIdOf(0) && first + count >= END_ID
+  })
 }
 
 /** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
@@ -54,8 +74,13 @@ async function jailChecks(ground: Ground, directory: string, nsjailPath?: string
   const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
   const seccomp = await outcome(() => runWithSeccomp(nsjail))
   if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail))]
-  const isIdmap = /mount_setattr|user namespace|unshare/.test(whole)
-  return [runs, failed(isIdmap ? 'idmapped mounts' : 'overlay', whole, remedyFor(whole, nsjail))]
+  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail))]
+}
+
+/** What of the whole jail a message of the kernel is about. */
+function partOf(problem: string): string {
+  if (/mount_setattr|user namespace|unshare/.test(problem)) return 'idmapped mounts'
+  return /^(mount|move_mount|open_tree) /.test(problem) ? 'mounts' : 'overlay'
 }
 
 function passed({ root }: Ground, nsjail: string): Check[] {

@@ -3,10 +3,9 @@ import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeCgroups } from './cgroup.ts'
 import { imageReleased } from './disk.ts'
+import { erase } from './erase.ts'
 import { killJail } from './jail.ts'
-import type { Ground, Place } from './layout.ts'
-import { trashDirectory } from './layout.ts'
-import { run } from './run.ts'
+import { type Ground, type Place, trashDirectory } from './layout.ts'
 import { closeStage } from './stage.ts'
 
 /** Ends every process of an environment; its files stay. */
@@ -34,16 +33,4 @@ export async function removeEnvironment(ground: Ground, place: Place): Promise<v
 export async function emptyTrash(ground: Ground): Promise<void> {
   const trash = trashDirectory(ground.dataDirectory)
   for (const name of await readdir(trash).catch(() => [])) await erase(join(trash, name))
-}
-
-/** coreutils' rm follows no link and keeps up with trees that change or are deeper than a path is long. */
-async function erase(path: string): Promise<void> {
-  const remove = () => run(['rm', '-rf', '--one-file-system', '--', path], 0)
-  try {
-    await remove()
-  } catch {
-    // Directories that forbid it to their owner, who is not root.
-    await run(['chmod', '-R', 'u+rwX', '--', path], 0).catch(() => {})
-    await remove()
-  }
 }

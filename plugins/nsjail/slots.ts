@@ -2,7 +2,7 @@ export const IDS_PER_JAIL = 65536
 
 const FIRST_ID = 0x70000000
 /** The last range is left out: 0xffffffff is no id. */
-const END_ID = 0xffff0000
+export const END_ID = 0xffff0000
 
 export const firstIdOf = (slot: number) => FIRST_ID + slot * IDS_PER_JAIL
 

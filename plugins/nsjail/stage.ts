@@ -16,11 +16,17 @@ export interface Stage {
 
 const SIZE_KB = 64
 
-export function openStage(place: Pick<Place, 'stage'>): Stage {
+/** `firstId` is the jail's root: only it, and the host's root, can look in. */
+export function openStage(place: Pick<Place, 'stage'>, firstId: number): Stage {
   if (mkdirSync(stagesDirectory, { recursive: true })) chmodSync(stagesDirectory, 0o711)
   closeStage(place)
-  mkdirSync(place.stage, { mode: 0o711 })
-  mountTmpfs(place.stage, SIZE_KB)
+  mkdirSync(place.stage, { mode: 0o700 })
+  try {
+    mountTmpfs(place.stage, SIZE_KB, firstId)
+  } catch (error) {
+    rmdirSync(place.stage)
+    throw error
+  }
   const stage = { base: join(place.stage, 'base'), box: join(place.stage, 'box'), guest: join(place.stage, 'guest') }
   for (const path of Object.values(stage)) mkdirSync(path, { mode: 0o755 })
   return stage

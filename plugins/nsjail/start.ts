@@ -48,8 +48,7 @@ export async function startJail(start: Start): Promise<StartedJail> {
   } catch (error) {
     await killJail(place)
     if (error instanceof ApiError) throw error
-    const words = (await logOf(place)) || messageOf(error)
-    throw new ApiError('sandbox_unavailable', `the sandbox did not start: ${words}`)
+    throw new ApiError('sandbox_unavailable', `the sandbox did not start: ${messageOf(error)}`)
   } finally {
     berth?.userNamespace.close()
     berth?.disk?.mount.close()
@@ -80,7 +79,7 @@ async function startAsRoot(start: Start): Promise<StartedJail> {
   }
   const firstId = firstIdOf(slot)
   const ids: IdRange = { firstUid: firstId, firstGid: firstId, count: IDS_PER_JAIL }
-  const stage = openStage(place)
+  const stage = openStage(place, firstId)
   const [guest, cgroups, userNamespace, box] = await Promise.allSettled([
     supplies.guest(),
     makeCgroups(place.id, meta.limits),
@@ -108,8 +107,9 @@ async function showBox({ place, meta, berth }: Start, box: string, ids: IdRange)
 
 async function startAsUser(start: Start): Promise<StartedJail> {
   const { ground, place, meta, supplies } = start
-  if (meta.slot !== undefined)
+  if (meta.slot !== undefined) {
     throw new ApiError('sandbox_unavailable', 'this sandbox belongs to a server that is root')
+  }
   const stage: Stage = { base: meta.base, box: place.box, guest: await supplies.guest() }
   const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
   if (!existsSync(layersOf(place.box).upper)) prepareLayers(place.box, meta.base, ids, meta.host)
@@ -135,19 +135,26 @@ async function enter(
     guest: stage.guest,
     hostDirectories: shown,
     ...(meta.host && { local: { upper: local, work: localWork } }),
+    ...(processes !== undefined && { processes }),
     ...(processes !== undefined && !limited.includes('pids') && { processesPerUser: processes + OWN_PROCESSES }),
     ...(diskMb !== undefined && !meta.image && { fileSizeMb: diskMb }),
     command: guestCommand(GUEST_INSIDE),
   })
   await writeConfig(place, config)
-  const nsjail = await launchJail(place, await supplies.nsjail())
+  return launch(place, await supplies.nsjail(), entrances)
+}
+
+async function launch(place: Place, nsjail: string, entrances: string[]): Promise<GuestConnection> {
+  const pid = launchJail(place, nsjail)
   const [connection, entered] = await Promise.allSettled([
     dialGuest(place, HELLO_WITHIN_MS),
-    enterCgroups(nsjail, entrances),
+    enterCgroups(pid, entrances),
   ])
-  if (entered.status === 'rejected' && connection.status === 'fulfilled') connection.value.close()
-  settled(entered)
-  return settled(connection)
+  if (connection.status === 'fulfilled' && entered.status === 'fulfilled') return connection.value
+  if (connection.status === 'fulfilled') connection.value.close()
+  await killJail(place)
+  const problem = connection.status === 'rejected' ? connection.reason : entered.status === 'rejected' && entered.reason
+  throw new Error((await logOf(place)) || messageOf(problem))
 }
 
 function settled<T>(result: PromiseSettledResult<T>): T {

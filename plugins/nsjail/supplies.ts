@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { guestVersion, installGuest } from '../../src/guest/install.ts'
 import { installEmbedded } from './embedded.ts'
-import type { Ground } from './layout.ts'
+import { baseDirectory, type Ground } from './layout.ts'
 import { hostBase } from './skeleton.ts'
 
 /** What jails are made with; each is brought at first need and then kept. */
@@ -29,7 +29,7 @@ export function createSupplies(ground: Ground, { nsjailPath, executable }: Suppl
       return directory
     }),
     hostBase: once(async () => {
-      const parent = join(ground.dataDirectory, 'base')
+      const parent = baseDirectory(ground.dataDirectory)
       await mkdir(parent, { recursive: true, mode: 0o700 })
       return hostBase(parent)
     }),
@@ -38,7 +38,8 @@ export function createSupplies(ground: Ground, { nsjailPath, executable }: Suppl
 
 /** The nsjail executable: the one that was asked for, the embedded one, or the one on the PATH. */
 export async function findNsjail(dataDirectory: string, nsjailPath?: string): Promise<string> {
-  const path = nsjailPath ?? (await installEmbedded(dataDirectory)) ?? Bun.which('nsjail')
+  if (nsjailPath !== undefined) return resolve(nsjailPath)
+  const path = (await installEmbedded(dataDirectory)) ?? Bun.which('nsjail')
   if (!path) throw new Error('nsjail is not on the PATH, not embedded in this build, and no path of it was given')
   return path
 }

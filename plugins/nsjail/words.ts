@@ -1,8 +1,13 @@
 const KEPT_CHARACTERS = 4096
 const KEPT_LINES = 6
 
+const prefix = /^\[[A-Z]\]\[[^\]]*\]\[\d+\] (\w+\(\):\d+ )?/
+/** Said of every jail that root starts for a probe. */
+const usual = /^Process will be (UID|GID)/
+
 /** The end of what nsjail said, without its dates, pids and places in its source. */
 export function lastWords(log: string): string {
-  const lines = log.slice(-KEPT_CHARACTERS).split('\n').filter(Boolean).slice(-KEPT_LINES)
-  return lines.map(line => line.replace(/^\[[A-Z]\]\[[^\]]*\]\[\d+\] (\w+\(\):\d+ )?/, '')).join('\n')
+  const lines = log.slice(-KEPT_CHARACTERS).split('\n')
+  const said = lines.map(line => line.replace(prefix, '')).filter(line => line !== '' && !usual.test(line))
+  return said.slice(-KEPT_LINES).join('\n')
 }

@@ -1,0 +1,493 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createNsjailBackend, type NsjailOptions } from '../../plugins/nsjail/index.ts'
+import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin.ts'
+import { leftovers, processesNamed, readText } from '../support/leftovers.ts'
+
+setDefaultTimeout(60_000)
+
+const repository = join(import.meta.dir, '../..')
+const isRoot = process.getuid?.() === 0
+const limits: Limits = { memoryMb: 1024, processes: 256, cpus: 2, diskMb: 512 }
+
+let scratch: string
+let executable: string
+let nsjailPath: string
+const backends: Backend[] = []
+const log: string[] = []
+
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), 'nsjail-test-'))
+  executable = join(scratch, 'guest')
+  await compile(executable, `import { serveGuest } from '${repository}/src/guest/serve.ts'\nserveGuest(3)\n`)
+  const cached = join(repository, '.cache/nsjail/nsjail/bin/nsjail')
+  nsjailPath = existsSync(cached) ? cached : (Bun.which('nsjail') ?? cached)
+})
+
+afterAll(async () => {
+  for (const backend of backends) {
+    for (const id of await backend.list()) await (await backend.open(id))?.destroy()
+    await backend.close()
+  }
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+async function compile(target: string, source: string): Promise<void> {
+  const entry = `${target}.ts`
+  writeFileSync(entry, source)
+  const flags = ['--compile', '--no-compile-autoload-bunfig', '--no-compile-autoload-dotenv']
+  const build = Bun.spawn([process.execPath, 'build', ...flags, entry, '--outfile', target], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  expect(await build.exited).toBe(0)
+}
+
+const newId = () => `env_${Bun.randomUUIDv7()}`
+const newDirectory = (name: string) => mkdtempSync(join(scratch, `${name}-`))
+
+function backendIn(dataDirectory: string, options: Partial<NsjailOptions> = {}): Backend {
+  const backend = createNsjailBackend({
+    dataDirectory,
+    nsjailPath,
+    executable,
+    log: line => log.push(line),
+    ...options,
+  })
+  backends.push(backend)
+  return backend
+}
+
+/** One backend for the tests that do not look at the data directory as a whole. */
+let shared: Backend | undefined
+async function created(spec: { base?: string; limits?: Limits } = {}): Promise<Environment> {
+  shared ??= backendIn(newDirectory('data'))
+  return shared.create({ id: newId(), limits, ...spec })
+}
+
+interface Outcome {
+  stdout: string
+  stderr: string
+  exitCode: number
+}
+
+async function run(
+  environment: Environment,
+  command: SpawnOptions['command'],
+  options: Partial<SpawnOptions> = {},
+): Promise<Outcome> {
+  const child = await environment.spawn({ command, ...options })
+  const [stdout, stderr, { exitCode }] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { stdout, stderr, exitCode }
+}
+
+const output = async (environment: Environment, command: string) => (await run(environment, command)).stdout.trim()
+
+async function until(what: string, isTrue: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await Bun.sleep(10)
+  }
+}
+
+/** User ids of the host under which processes with this word in their arguments run. */
+const ownersOf = (word: string) =>
+  processesNamed(word).map(pid => Number(/^Uid:\s+(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1]))
+
+/** A root file system of a shell and a few tools with the libraries that they need. */
+function makeRootfs(directory: string): string {
+  for (const name of ['sh', 'ls', 'cat', 'id', 'mkdir', 'rm']) {
+    const program = Bun.which(name) ?? ''
+    const listing = Bun.spawnSync(['ldd', program]).stdout.toString()
+    const files = [...listing.matchAll(/(\/\S+) \(0x/g)].map(match => match[1] ?? '')
+    cpSync(program, join(directory, 'bin', name), { dereference: true })
+    for (const file of files) cpSync(file, join(directory, file), { dereference: true })
+  }
+  mkdirSync(join(directory, 'etc'))
+  writeFileSync(join(directory, 'etc/only-here'), 'yes\n')
+  chmodSync(directory, 0o755)
+  return directory
+}
+
+/** Without root there is `nsjail-user.test.ts`. */
+if (isRoot)
+  describe('nsjail as root', () => {
+    test('each environment has user ids of its own, and root in it is nobody outside', async () => {
+      const [one, two] = await Promise.all([created(), created()])
+      const word = `3${Date.now()}`
+      for (const environment of [one, two]) await run(environment, `sleep ${word} >/dev/null 2>&1 &`)
+      const owners = ownersOf(word)
+      expect(owners).toHaveLength(2)
+      expect(new Set(owners).size).toBe(2)
+      for (const owner of owners) {
+        expect(owner).toBeGreaterThanOrEqual(0x70000000)
+        expect(owner % 65536).toBe(0)
+      }
+      expect(one.confinement.join('\n')).toContain('its own user ids')
+      expect(await output(one, 'id -u')).toBe('0')
+      await Promise.all([one.destroy(), two.destroy()])
+      expect(processesNamed(word)).toEqual([])
+    })
+
+    test('an ordinary user can be had inside, and owns what he makes', async () => {
+      const environment = await created()
+      const line =
+        "setpriv --reuid=1000 --regid=1000 --clear-groups sh -c 'id -u; echo x >/tmp/mine; id -un' && stat -c %u /tmp/mine"
+      expect(await output(environment, line)).toBe('1000\nuser\n1000')
+      await environment.destroy()
+    })
+
+    test('destroy leaves nothing: processes, mounts, disks, cgroups, files', async () => {
+      const data = newDirectory('data')
+      const backend = backendIn(data)
+      const environment = await backend.create({ id: newId(), limits })
+      await run(environment, 'echo kept >/home/user/file; setsid sleep 1000 >/dev/null 2>&1 &')
+      expect(readText('/proc/self/mountinfo')).not.toContain(environment.id)
+      expect((await leftovers(environment.id)).length).toBeGreaterThan(0)
+      await Promise.all([environment.destroy(), environment.destroy()])
+      await environment.destroy()
+      expect(await leftovers(environment.id)).toEqual([])
+      expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+      expect(readdirSync(join(data, 'trash'))).toEqual([])
+      expect(await backend.open(environment.id)).toBeUndefined()
+      await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_not_found' })
+      await backend.close()
+      expect(readdirSync(join(data, 'spare'))).toEqual([])
+    })
+
+    test('a create that fails leaves nothing and says why', async () => {
+      const data = newDirectory('data')
+      const backend = backendIn(data, { nsjailPath: '/bin/false' })
+      const id = newId()
+      await expect(backend.create({ id, limits })).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      expect(await leftovers(id)).toEqual([])
+      expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+
+      const silent = backendIn(newDirectory('data'), { executable: '/bin/true' })
+      await expect(silent.create({ id, limits })).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      expect(await leftovers(id)).toEqual([])
+      await expect(backend.create({ id, base: '/nowhere', limits })).rejects.toMatchObject({ code: 'invalid_request' })
+      await expect(backend.create({ id, base: '/', limits })).rejects.toMatchObject({ code: 'invalid_request' })
+      await Promise.all([backend.close(), silent.close()])
+    })
+
+    test('a jail outlives its backend object, and the next one goes on with it', async () => {
+      const data = newDirectory('data')
+      const first = backendIn(data)
+      const { id } = await first.create({ id: newId(), limits })
+      const before = await first.open(id)
+      const pid = await output(before!, 'sleep 1000 >/dev/null 2>&1 & echo $!')
+      await first.close()
+
+      const second = backendIn(data)
+      expect(await second.list()).toEqual([id])
+      const environment = await second.open(id)
+      expect(await output(environment!, `cat /proc/${pid}/comm`)).toBe('sleep')
+      await environment!.destroy()
+      expect(await leftovers(id)).toEqual([])
+      await second.close()
+    })
+
+    test('a jail outlives kill -9 of its server', async () => {
+      const data = newDirectory('data')
+      const id = newId()
+      const script = join(scratch, 'server.ts')
+      writeFileSync(
+        script,
+        `import { createNsjailBackend } from '${repository}/plugins/nsjail/index.ts'
+      const options = { dataDirectory: '${data}', nsjailPath: '${nsjailPath}', executable: '${executable}' }
+      const environment = await createNsjailBackend({ ...options, log() {} }).create({ id: '${id}', limits: { processes: 64 } })
+      const child = await environment.spawn({ command: 'sleep 1000 >/dev/null 2>&1 & echo $!' })
+      console.log((await new Response(child.stdout).text()).trim())
+      setInterval(() => {}, 1000)`,
+      )
+      const server = Bun.spawn([process.execPath, script], { stdout: 'pipe', stderr: 'inherit' })
+      const { value } = await server.stdout.getReader().read()
+      server.kill('SIGKILL')
+      await server.exited
+
+      const backend = backendIn(data)
+      const environment = await backend.open(id)
+      expect(await output(environment!, `cat /proc/${new TextDecoder().decode(value).trim()}/comm`)).toBe('sleep')
+      await environment!.destroy()
+      expect(await leftovers(id)).toEqual([])
+      await backend.close()
+    })
+
+    test('a jail that a dying server left outside of its cgroups is put back', async () => {
+      const data = newDirectory('data')
+      const first = backendIn(data)
+      const { id } = await first.create({ id: newId(), limits })
+      await first.close()
+      const nsjail = readText(join(data, 'sandboxes', id, 'pid')).trim()
+      const inside = readText(`/proc/${nsjail}/task/${nsjail}/children`).trim()
+      const cgroups = () =>
+        [nsjail, inside].map(pid => readText(`/proc/${pid}/cgroup`).split(`/threadbox/${id}`).length - 1)
+      const [limited] = cgroups()
+      expect(limited).toBeGreaterThan(0)
+      for (const root of globSync('/sys/fs/cgroup/{,memory/,pids/,cpu/}cgroup.procs')) {
+        for (const pid of [nsjail, inside]) writeFileSync(root, pid)
+      }
+      expect(cgroups()).toEqual([0, 0])
+
+      const second = backendIn(data)
+      const environment = await second.open(id)
+      expect(await output(environment!, 'echo alive')).toBe('alive')
+      expect(cgroups()).toEqual([limited!, limited!])
+      await environment!.destroy()
+      await second.close()
+    })
+
+    test('what a server that died had begun is removed; a damaged file is left to the operator', async () => {
+      const data = newDirectory('data')
+      const [begun, damaged] = [newId(), newId()]
+      mkdirSync(join(data, 'sandboxes', begun, 'box'), { recursive: true })
+      mkdirSync(join(data, 'sandboxes', damaged), { recursive: true })
+      writeFileSync(join(data, 'sandboxes', damaged, 'meta.json'), '{"version":1')
+      mkdirSync(join(data, 'trash/old'), { recursive: true })
+      mkdirSync(join('/run/threadbox', begun), { recursive: true })
+      const backend = backendIn(data)
+      expect(await backend.list()).toEqual([])
+      expect(readdirSync(join(data, 'sandboxes'))).toEqual([damaged])
+      expect(existsSync(join('/run/threadbox', begun))).toBe(false)
+      expect(log.some(line => line.includes(damaged))).toBe(true)
+      await until('the trash is empty', () => readdirSync(join(data, 'trash')).length === 0)
+      await backend.close()
+    })
+
+    test('pause ends the processes and keeps the files; the next use starts it again', async () => {
+      const environment = await created()
+      await run(environment, 'echo kept >/home/user/file; echo tool >/usr/local/bin/tool; sleep 1000 >/dev/null 2>&1 &')
+      await environment.pause!()
+      expect((await leftovers(environment.id)).filter(line => line.startsWith('process'))).toEqual([])
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => output(environment, 'cat /home/user/file /usr/local/bin/tool')),
+      )
+      expect(new Set(answers)).toEqual(new Set(['kept\ntool']))
+      expect(await output(environment, 'pgrep sleep')).toBe('')
+      await environment.destroy()
+    })
+
+    test('an idle environment is paused by itself, a busy one is not', async () => {
+      const backend = backendIn(newDirectory('data'), { idleMs: 300 })
+      const [idle, busy] = await Promise.all([
+        backend.create({ id: newId(), limits }),
+        backend.create({ id: newId(), limits }),
+      ])
+      const child = await busy.spawn({ command: 'sleep 2; echo done' })
+      const isRunning = async (id: string) => (await leftovers(id)).some(line => line.startsWith('process'))
+      await until('the idle one is paused', async () => !(await isRunning(idle.id)))
+      expect(await new Response(child.stdout).text()).toBe('done\n')
+      expect(await output(idle, 'echo again')).toBe('again')
+      await Promise.all([idle.destroy(), busy.destroy()])
+      await backend.close()
+    })
+
+    test('a jail that dies is started again by the next use', async () => {
+      const environment = await created()
+      const nsjail = Number(readText(globSync(join(scratch, `data-*/sandboxes/${environment.id}/pid`))[0] ?? ''))
+      process.kill(nsjail, 'SIGKILL')
+      await until('nsjail is gone', () => !existsSync(`/proc/${nsjail}/exe`))
+      await Bun.sleep(50)
+      expect(await output(environment, 'echo again')).toBe('again')
+      await environment.destroy()
+      expect(await leftovers(environment.id)).toEqual([])
+    })
+
+    test('many at once, and destroying while they are used', async () => {
+      const backend = backendIn(newDirectory('data'))
+      const environments = await Promise.all(Array.from({ length: 8 }, () => backend.create({ id: newId(), limits })))
+      const names = await Promise.all(environments.map(environment => output(environment, 'hostname')))
+      expect(new Set(names)).toEqual(new Set(['sandbox']))
+      const used = environments.map(environment => run(environment, 'sleep 1000').catch(error => error.code))
+      await Bun.sleep(100)
+      const opened = environments.map(environment => {
+        const destroyed = environment.destroy()
+        return destroyed.then(() => backend.open(environment.id))
+      })
+      expect(await Promise.all(opened)).toEqual(environments.map(() => undefined))
+      for (const outcome of await Promise.all(used)) expect(outcome).toBe('sandbox_unavailable')
+      expect(await leftovers(...environments.map(({ id }) => id))).toEqual([])
+      expect(await backend.list()).toEqual([])
+      await backend.close()
+    })
+
+    test('a link that a jail puts where something is mounted refuses the start, and leads nowhere', async () => {
+      const outside = newDirectory('outside')
+      for (const target of ['proc', 'dev', 'usr']) {
+        const environment = await created({ limits: {} })
+        await environment.pause!()
+        const [upper] = globSync(join(scratch, `data-*/sandboxes/${environment.id}/box/upper`))
+        rmSync(join(upper!, target), { recursive: true, force: true })
+        symlinkSync(outside, join(upper!, target))
+        await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+        expect(readdirSync(outside)).toEqual([])
+        await environment.destroy()
+        expect(await leftovers(environment.id)).toEqual([])
+      }
+    })
+
+    test('from inside, what is mounted cannot be replaced', async () => {
+      const environment = await created()
+      const line =
+        'for path in /proc /dev /usr /dev/.threadbox; do mv $path /elsewhere && echo moved; rm -rf $path/null; rmdir $path && echo removed; done'
+      expect(await output(environment, line)).not.toMatch(/moved|removed/)
+      expect(await output(environment, 'touch /dev/.threadbox/x /usr/bin/x || kill -9 1; kill -STOP 1; echo on')).toBe(
+        'on',
+      )
+      await environment.pause!()
+      expect(await output(environment, 'echo on')).toBe('on')
+      await environment.destroy()
+    })
+
+    test('a root file system of its own', async () => {
+      const base = makeRootfs(newDirectory('rootfs'))
+      const environment = await created({ base })
+      expect(await output(environment, 'cat /etc/only-here /etc/hosts && id -u')).toMatch(
+        /^yes\n127\.0\.0\.1 localhost.*\n.*\n0$/,
+      )
+      expect(await output(environment, 'ls /usr 2>&1 || echo none')).toContain('none')
+      expect(
+        await output(environment, 'rm /etc/only-here && mkdir -p /home/user/made /etc/new && ls /etc /home/user'),
+      ).toContain('made')
+      expect(readFileSync(join(base, 'etc/only-here'), 'utf8')).toBe('yes\n')
+      expect(existsSync(join(base, 'etc/new'))).toBe(false)
+      await environment.pause!()
+      expect(await output(environment, 'ls /etc')).not.toContain('only-here')
+      await environment.destroy()
+    })
+
+    test('the host is out of reach, and so are other sandboxes', async () => {
+      const [one, two] = await Promise.all([created(), created()])
+      const secret = `secret-${Date.now()}`
+      writeFileSync(join(scratch, 'host-file'), secret)
+      chmodSync(join(scratch, 'host-file'), 0o644)
+      await run(one, `echo ${secret} >/home/user/file; echo ${secret} >/tmp/${secret}`)
+      const paths = [join(scratch, 'host-file'), '/etc/hostname', dirname(scratch), '/root', '/run/threadbox', '/home']
+      const seen = await output(
+        two,
+        `grep -rs ${secret} ${paths.join(' ')} /proc/1/root /tmp /home; ls /run /root /sys; cat /etc/shadow /proc/cmdline`,
+      )
+      expect(seen).not.toContain(secret)
+      expect(seen).not.toMatch(/:\$/)
+      expect(seen).not.toContain('root=')
+      expect(
+        await output(two, 'cat /proc/1/environ /proc/1/maps; readlink /proc/1/exe /proc/1/fd/*; ps -e -o pid= | wc -l'),
+      ).toMatch(/^\d+$/)
+      expect(await output(two, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1')).toBe('lo')
+      await Promise.all([one.destroy(), two.destroy()])
+    })
+
+    test("programs can be installed into /usr/local; the rest of /usr is the host's", async () => {
+      const environment = await created()
+      const line = `cd /usr/local && for path in bin sbin lib lib/node_modules share share/man/man1 include etc; do touch $path/x || echo no $path; done
+      for path in $(ls -d /usr/lib/python3.* | grep -o 'python3[.][0-9]*$' | sort -u); do touch lib/$path/dist-packages/x || echo no $path; done
+      touch /usr/bin/x && echo wrote; ls -A /home/user; stat -c %u /home/user; touch /tmp/x /etc/x /root/x /opt/x /home/user/x || echo no`
+      expect(await output(environment, line)).toBe('0')
+      expect(existsSync('/usr/local/bin/x')).toBe(false)
+      await environment.destroy()
+    })
+
+    test('a memory limit kills the hungry process alone', async () => {
+      const environment = await created({ limits: { ...limits, memoryMb: 256 } })
+      const hungry = await run(environment, ['python3', '-c', 'b = [bytearray(1 << 20) for i in range(1024)]'])
+      expect(hungry.exitCode).toBe(137)
+      expect(await output(environment, 'echo alive')).toBe('alive')
+      await environment.destroy()
+    })
+
+    test('a fork bomb stops at the process limit and can be killed', async () => {
+      const environment = await created({ limits: { ...limits, processes: 100 } })
+      const abort = new AbortController()
+      const bomb = run(environment, 'bomb() { bomb | bomb & bomb; }; bomb', { signal: abort.signal }).catch(() => {})
+      await Bun.sleep(500)
+      const running =
+        readText(`/sys/fs/cgroup/pids/threadbox/${environment.id}/pids.current`) ||
+        readText(`/sys/fs/cgroup/threadbox/${environment.id}/pids.current`)
+      expect(Number(running)).toBeLessThanOrEqual(100 + 64)
+      abort.abort()
+      await bomb
+      expect(await output(environment, 'echo alive')).toBe('alive')
+      await environment.destroy()
+      expect(await leftovers(environment.id)).toEqual([])
+    })
+
+    test("a full disk is the sandbox's own", async () => {
+      const environment = await created({ limits: { ...limits, diskMb: 64 } })
+      expect(environment.confinement.join('\n')).toContain('disk: 64 MB')
+      const { stderr } = await run(environment, 'dd if=/dev/zero of=/home/user/big bs=1M count=200')
+      expect(stderr).toContain('No space left')
+      expect(await output(environment, 'rm /home/user/big && echo alive')).toBe('alive')
+      await environment.destroy()
+    })
+
+    test('seccomp refuses mounts, namespaces, keys, tracing, vsock, also behind high bits', async () => {
+      const environment = await created()
+      const program = `
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def call(name, *args):
+    ctypes.set_errno(0)
+    result = libc.syscall(*[ctypes.c_long(a) if isinstance(a, int) else a for a in args])
+    print(name, result, errno.errorcode.get(ctypes.get_errno()))
+high = 1 << 32
+call('unshare user', 272, 0x10000000)
+call('unshare mount', 272, 0x20000)
+call('clone', 56, 0x10000000 | 17, 0, 0, 0, 0)
+call('clone3', 435, 0, 0)
+call('mount', 165, b'none', b'/mnt', b'tmpfs', 0, 0)
+call('open_tree', 428, -100, b'/', 1)
+call('keyctl', 250, 0, -3, 0)
+call('ptrace', 101, 0, 0, 0, 0)
+call('bpf', 321, 0, 0, 0)
+call('userfaultfd', 323, 0)
+call('vsock', 41, 40, 1, 0)
+call('vsock high', 41, 40 | high, 1, 0)
+call('packet', 41, 17, 3, 0)
+call('tiocsti', 16, 0, 0x5412, b'x')
+call('tiocsti high', 16, 0, 0x5412 | high, b'x')
+call('personality', 135, 0x0400000)
+call('io_uring', 425, 1, 0)
+`
+      const { stdout } = await run(environment, ['python3', '-c', program])
+      const lines = stdout.trim().split('\n')
+      expect(lines).toHaveLength(17)
+      for (const line of lines) expect(line).toMatch(/^(clone3|io_uring) -1 ENOSYS$|-1 EPERM$/)
+      const status = await output(environment, 'grep -E "^(NoNewPrivs|Seccomp):" /proc/self/status | cut -f2')
+      expect(status).toBe('1\n2')
+      await environment.destroy()
+    })
+  })
+
+test('check probes what is needed and leaves nothing behind', async () => {
+  const data = newDirectory('data')
+  const backend = backendIn(data)
+  const checks = await backend.check()
+  expect(checks.filter(check => check.required && !check.ok)).toEqual([])
+  expect(checks.map(check => check.name)).toContain('seccomp')
+  expect(readdirSync(data)).toEqual([])
+
+  const broken = await backendIn(data, { nsjailPath: '/bin/false' }).check()
+  expect(broken.find(check => check.name === 'nsjail')).toMatchObject({ ok: false, required: true })
+  const missing = await backendIn(data, { nsjailPath: '/nowhere/nsjail' }).check()
+  expect(missing.find(check => check.name === 'nsjail')).toMatchObject({ ok: false, remedy: expect.any(String) })
+})
