@@ -1,7 +1,7 @@
 import { closeSync, existsSync, statSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { type Call, type Lane, lanes } from './call.ts'
-import type { Libc } from './libc.ts'
+import { type Libc, RLIMIT_NPROC } from './libc.ts'
 import type { Reaper } from './reaper.ts'
 import { GuestError, type KillMessage, type SpawnRequest } from './requests.ts'
 import type { Trees } from './tree.ts'
@@ -10,6 +10,8 @@ export interface GuestSystem {
   libc: Libc
   trees: Trees
   reaper: Reaper
+  /** How many processes commands may have. The guest itself has some to spare: it ends when it cannot make a thread. */
+  maxProcesses: bigint | undefined
 }
 
 const HOME = '/home/user'
@@ -31,7 +33,7 @@ const FULL_PIPE_POLL_MS = 1
  * Throws a GuestError when it cannot be started.
  */
 export async function runCommand(call: Call, request: SpawnRequest, system: GuestSystem): Promise<void> {
-  const { libc, trees, reaper } = system
+  const { libc, trees, reaper, maxProcesses } = system
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new GuestError('invalid_request', `cwd: no such directory: ${cwd}`)
@@ -45,12 +47,14 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
   const mark = trees.mark()
   let child: Bun.Subprocess
   try {
-    child = Bun.spawn(argumentsOf(request), {
-      cwd,
-      env: { ...baseEnvironment, PWD: cwd, ...request.env },
-      stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
-      detached: true,
-    })
+    const start = () =>
+      Bun.spawn(argumentsOf(request), {
+        cwd,
+        env: { ...baseEnvironment, PWD: cwd, ...request.env },
+        stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
+        detached: true,
+      })
+    child = maxProcesses === undefined ? start() : libc.withSoftLimit(RLIMIT_NPROC, maxProcesses, start)
   } catch (error) {
     closeAll(ours)
     const { code = '', message } = error as NodeJS.ErrnoException

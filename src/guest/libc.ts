@@ -8,6 +8,8 @@ export interface Libc {
   pendingBytes(fd: number): number
   /** Lowers a limit of this process, soft and hard; its children inherit it. */
   lowerLimit(resource: number, value: bigint): void
+  /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
+  withSoftLimit<Result>(resource: number, value: bigint, start: () => Result): Result
   /** Nobody inside can read or trace this process, whatever its user. */
   becomeUndumpable(): void
   /** Pid of a child that has ended and was not waited for; it stays so. Undefined when there is none. */
@@ -15,6 +17,7 @@ export interface Libc {
   reap(pid: number): void
 }
 
+export const RLIMIT_NPROC = 6
 export const RLIMIT_LOCKS = 10
 
 const O_CLOEXEC = 0x80000
@@ -34,6 +37,7 @@ export function openLibc(): Libc {
     pipe2: { args: [pointer, i32], returns: i32 },
     fcntl: { args: [i32, i32, i32], returns: i32 },
     ioctl: { args: [i32, u64, pointer], returns: i32 },
+    getrlimit: { args: [i32, pointer], returns: i32 },
     setrlimit: { args: [i32, pointer], returns: i32 },
     prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
     waitid: { args: [i32, u32, pointer, i32], returns: i32 },
@@ -57,6 +61,18 @@ export function openLibc(): Libc {
     lowerLimit(resource, value) {
       limit.fill(value)
       if (symbols.setrlimit(resource, ptr(limit)) !== 0) throw new Error('a limit could not be lowered')
+    },
+    withSoftLimit(resource, value, start) {
+      const own = new BigUint64Array(2)
+      symbols.getrlimit(resource, ptr(own))
+      limit.set(own)
+      if (value < (own[0] ?? 0n)) limit[0] = value
+      symbols.setrlimit(resource, ptr(limit))
+      try {
+        return start()
+      } finally {
+        symbols.setrlimit(resource, ptr(own))
+      }
     },
     becomeUndumpable() {
       symbols.prctl(PR_SET_DUMPABLE, 0n, 0n, 0n, 0n)

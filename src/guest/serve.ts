@@ -15,7 +15,13 @@ export function serveGuest(listenFd: number): void {
   const libc = openLibc()
   libc.becomeUndumpable()
   process.umask(0o022)
-  const system: GuestSystem = { libc, trees: createTrees(libc), reaper: startReaper(libc) }
+  const { THREADBOX_PROCESSES } = process.env
+  const system: GuestSystem = {
+    libc,
+    trees: createTrees(libc),
+    reaper: startReaper(libc),
+    maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
+  }
   createServer(socket => accept(socket, system)).listen({ fd: listenFd })
 }
 

@@ -130,6 +130,13 @@ export function describeBackend(name: string, openBackend: () => Promise<Backend
         expect(await sleepers('7102')).toBe(0)
       })
 
+      test('a fork bomb spares the environment, and dies with its timeout', async () => {
+        const bomb = shell('bomb() { bomb | bomb & }; bomb; sleep 7109', { timeoutMs: 1000 })
+        await expect(bomb).rejects.toMatchObject({ code: 'command_timeout' })
+        expect((await shell('echo alive')).stdout).toBe('alive\n')
+        expect(await sleepers('7109')).toBe(0)
+      })
+
       test('a kill spares what other commands run', async () => {
         const other = await environment.spawn({ command: 'sleep 7103' })
         await expect(shell('sleep 7104', { timeoutMs: 100 })).rejects.toMatchObject({ code: 'command_timeout' })
