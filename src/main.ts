@@ -9,7 +9,7 @@ import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Modules are loaded by the command that needs them: the guest starts with each sandbox. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
-  switch (command) {
+  switch (args.some(isHelp) || isHelp(command) ? 'help' : command) {
     case 'guest':
       ;(await import('./guest/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
@@ -32,7 +32,6 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       console.log((await import('../package.json')).version)
       return 0
     case 'help':
-    case '--help':
       ;(await import('./cli/help.ts')).help()
       return 0
     default:
@@ -40,6 +39,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       return 2
   }
 }
+
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 
 /** The executable that sandboxes get as their guest: this one, or the last build when run from source. */
 const guestExecutable = (): string =>

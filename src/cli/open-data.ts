@@ -1,8 +1,9 @@
-import type { Database } from 'bun:sqlite'
+import { type Database, SQLiteError } from 'bun:sqlite'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/open.ts'
+import { messageOf } from '../errors.ts'
 
 /** The database of the data directory that these flags, the environment and the file name. */
 export async function openData(flags: readonly string[]): Promise<Database> {
@@ -10,8 +11,14 @@ export async function openData(flags: readonly string[]): Promise<Database> {
   return openIn(dataDirectory)
 }
 
-/** Makes the directory when it is missing. Others may pass through it, to sandboxes of theirs, but not look. */
+/** Makes the directory, its owner's alone, when it is missing. Throws an error that names the setting. */
 export async function openIn(dataDirectory: string): Promise<Database> {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
-  return openDatabase(join(dataDirectory, 'threadbox.db'))
+  const path = join(dataDirectory, 'threadbox.db')
+  try {
+    await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+    return openDatabase(path)
+  } catch (error) {
+    // SQLite does not say which file.
+    throw new Error(`--data-dir: ${error instanceof SQLiteError ? `${path}: ` : ''}${messageOf(error)}`)
+  }
 }

@@ -54,25 +54,16 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
   const interrupted = runtime.runs.recover()
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
-  if (config.agentsDirectory)
-    for (const agent of await readAgentFiles(config.agentsDirectory)) saveAgent(db, team.id, agent)
+  for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
 
   const app = createApp(runtime)
   let isClosing = false
-  const server = Bun.serve({
-    hostname: config.host,
-    port: config.port,
-    idleTimeout: 0,
-    reusePort: false,
-    // JSON bodies have their own bound; files may have any size.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch(request) {
-      if (isClosing && request.method !== 'GET') {
-        const refusal = new ApiError('shutting_down', 'The server is shutting down.')
-        return Response.json(refusal, { status: refusal.status })
-      }
-      return app.fetch(request)
-    },
+  const server = listen(config, request => {
+    if (isClosing && request.method !== 'GET') {
+      const refusal = new ApiError('shutting_down', 'The server is shutting down.')
+      return Response.json(refusal, { status: refusal.status })
+    }
+    return app.fetch(request)
   })
   console.log(`threadbox listening on ${server.url.origin}`)
   if (!config.apiKey && countKeys(db) === 0) {
@@ -112,6 +103,30 @@ async function assertBackend(db: Database, backend: Backend, config: Config): Pr
   const failed = (await backend.check()).filter(isFatal)
   if (failed.length > 0) throw new Error(`${failed.map(describe).join('\n')}\nsee: threadbox doctor`)
   saveSetting(db, setting, state)
+}
+
+async function readAgents({ agentsDirectory }: Config) {
+  try {
+    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
+  } catch (error) {
+    throw new Error(`--agents: ${messageOf(error)}`)
+  }
+}
+
+function listen({ host, port }: Config, fetch: (request: Request) => Response | Promise<Response>) {
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      idleTimeout: 0,
+      reusePort: false,
+      // JSON bodies have their own bound; files may have any size.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch,
+    })
+  } catch (error) {
+    throw new Error(`--host, --port: cannot listen on ${host}:${port}: ${messageOf(error)}`)
+  }
 }
 
 /** Environments that a crash left between their creation and their row, or between the row's deletion and theirs. */

@@ -1,0 +1,76 @@
+import { expect, test } from 'bun:test'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { command, patiently, startServer, temporaryDirectory } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+patiently()
+
+test('the first start prints a key, and no later one does', async () => {
+  await using server = await startServer({ apiKey: '' })
+  const printed = /^API key of the team default, shown only now: (tbx_\S{40})\n/m
+  await until(() => printed.test(server.stdout))
+  const [, key = ''] = printed.exec(server.stdout)!
+  expect(server.stderr).not.toContain(key)
+  expect((await server.ask('GET', '/v1/sandboxes')).status).toBe(401)
+  server.key = key
+  expect((await server.ask('GET', '/v1/sandboxes')).status).toBe(200)
+  await server.stop()
+  await server.start()
+  expect((await server.ask('GET', '/v1/sandboxes')).status).toBe(200)
+  await server.stop()
+  expect(server.stdout).toBe(`threadbox listening on ${server.url}\n`)
+})
+
+test('where a key is given, none is made', async () => {
+  await using server = await startServer()
+  await server.stop()
+  expect(server.stdout).not.toContain('API key')
+  expect((await command(['keys', 'list', '--data-dir', server.dataDirectory])).stdout).toBe('')
+})
+
+test('agents of a directory are applied at start', async () => {
+  const directory = temporaryDirectory()
+  writeFileSync(join(directory, 'helper.json'), JSON.stringify({ slug: 'helper' }))
+  {
+    await using server = await startServer({ flags: ['--agents', directory] })
+    await server.sandbox({ agent: 'helper' })
+  }
+  rmSync(directory, { recursive: true })
+})
+
+test.each([
+  {
+    what: 'a port that is taken',
+    flag: '--port',
+    value: (port: string) => port,
+    says: '--host, --port: cannot listen on 127.0.0.1:',
+  },
+  {
+    what: 'an address of another machine',
+    flag: '--host',
+    value: () => '192.0.2.1',
+    says: 'cannot listen on 192.0.2.1:',
+  },
+  {
+    what: 'agents that are missing',
+    flag: '--agents',
+    value: () => '/none',
+    says: "--agents: ENOENT: no such file or directory, stat '/none'",
+  },
+])('$what: the server says so and ends', async ({ flag, value, says }) => {
+  await using server = await startServer()
+  const directory = temporaryDirectory()
+  const flags = ['--data-dir', directory, '--port', '0', flag, value(new URL(server.url).port)]
+  const { code, stdout, stderr } = await command(['serve', ...flags])
+  rmSync(directory, { recursive: true })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toStartWith('threadbox: ')
+  expect(stderr).toContain(says)
+  expect(stderr.trimEnd()).not.toContain('\n')
+})
+
+test('a data directory that cannot be made is named with its setting', async () => {
+  const { code, stderr } = await command(['serve', '--data-dir', '/proc/none', '--port', '0'])
+  expect([code, stderr]).toEqual([1, "threadbox: --data-dir: ENOENT: no such file or directory, mkdir '/proc/none'\n"])
+})

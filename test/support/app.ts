@@ -1,0 +1,165 @@
+import type { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { echo } from '../../plugins/echo/index.ts'
+import { nsjail } from '../../plugins/nsjail/index.ts'
+import { createApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { createKey } from '../../src/core/access.ts'
+import { createEnvironments } from '../../src/core/environments.ts'
+import type { AgentSandbox } from '../../src/db/agents.ts'
+import { saveAgent } from '../../src/db/agents.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { findTeam } from '../../src/db/teams.ts'
+import type { Backend, Engine } from '../../src/plugin.ts'
+import { createRuns } from '../../src/runs/registry.ts'
+import type { Runtime } from '../../src/runtime.ts'
+import { type Answer, ask, type RequestOptions, send } from './client.ts'
+import { leftovers } from './leftovers.ts'
+
+// Jails start in tens of milliseconds; a busy machine may take a hundred times that.
+setDefaultTimeout(60_000)
+
+const root = join(import.meta.dir, '../..')
+
+/** The application on a free port, with a database and a backend `nsjail` of its own, for the tests of one file. */
+export function useApp(flags: readonly string[] = []): TestApp {
+  const app = new TestApp(flags)
+  beforeAll(() => app.start())
+  afterAll(() => app.stop())
+  return app
+}
+
+export class TestApp {
+  /** A key of the team `default`. */
+  key = ''
+  /** A key of another team. */
+  foreignKey = ''
+  url = ''
+  runtime!: Runtime
+  /** What the operator sees. */
+  readonly log: string[] = []
+  /** Every environment that was ever asked for. */
+  readonly environmentIds: string[] = []
+  readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
+  #server: ReturnType<typeof Bun.serve> | undefined
+
+  constructor(readonly flags: readonly string[]) {}
+
+  get databasePath(): string {
+    return join(this.directory, 'threadbox.db')
+  }
+
+  async start(): Promise<void> {
+    // Sandboxes' own users pass through.
+    chmodSync(this.directory, 0o711)
+    const config = await readConfig(['--data-dir', this.directory, ...this.flags], {})
+    this.runtime = this.#runtime(config)
+    this.key = createKey(this.runtime.db, { team: 'default', name: 'test' }).key
+    this.foreignKey = createKey(this.runtime.db, { team: 'other', name: 'test' }).key
+    const app = createApp(this.runtime)
+    this.#server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch: request => app.fetch(request),
+    })
+    this.url = this.#server.url.origin
+  }
+
+  #runtime(config: Config): Runtime {
+    const log = (line: string) => void this.log.push(line)
+    const context = { dataDirectory: config.dataDirectory, log }
+    const sandboxes = nsjail({
+      executable: join(root, 'dist/threadbox'),
+      nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
+    })
+    const backends = new Map<string, Backend>([['nsjail', sandboxes.backend!(context)]])
+    const engines = new Map<string, Engine>([['echo', echo.engine!(context)]])
+    const environments = createEnvironments(backends)
+    const db = openDatabase(this.databasePath)
+    return {
+      config,
+      db,
+      backends,
+      engines,
+      log,
+      runs: createRuns(db, { log }),
+      environments: {
+        ...environments,
+        create: spec => {
+          this.environmentIds.push(spec.id)
+          return environments.create(spec)
+        },
+      },
+    }
+  }
+
+  /** Ends everything. Throws when something of a sandbox is left. */
+  async stop(): Promise<void> {
+    const { runs, backends, environments, db } = this.runtime
+    await runs.close(0)
+    // A backend that was never used is left alone: its first use would make what it needs.
+    for (const backend of this.environmentIds.length > 0 ? backends.values() : []) {
+      for (const environmentId of await backend.list())
+        await environments.destroy({ backend: backend.name, environmentId })
+      await backend.close()
+    }
+    await this.#server?.stop(true)
+    db.close()
+    const left = await leftovers(...this.environmentIds)
+    rmSync(this.directory, { recursive: true, force: true })
+    if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)
+  }
+
+  /** One request, as the team `default` unless told otherwise. */
+  request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    return send(this.url, method, path, { key: this.key, ...options })
+  }
+
+  /** One request and its whole answer, as JSON when it is. */
+  ask(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
+    return ask(this.url, method, path, { key: this.key, ...(body !== undefined && { body }), ...options })
+  }
+
+  /** Makes a sandbox. Returns its id. */
+  async sandbox(fields: object = {}): Promise<string> {
+    const { status, body } = await this.ask('POST', '/v1/sandboxes', { agent: 'echo', ...fields })
+    if (status !== 201) throw new Error(`no sandbox: ${JSON.stringify(body)}`)
+    return body.id
+  }
+
+  /** Runs a command. Returns what it answered, also when that is an error. */
+  async exec(sandboxId: string, command: string, fields: object = {}): Promise<any> {
+    return (await this.ask('POST', `/v1/sandboxes/${sandboxId}/exec`, { command, ...fields })).body
+  }
+
+  /** Runs a command that must succeed. Returns its stdout. */
+  async shell(sandboxId: string, command: string): Promise<string> {
+    const result = await this.exec(sandboxId, command)
+    if (result.exitCode !== 0) throw new Error(JSON.stringify(result))
+    return result.stdout
+  }
+
+  /** Deploys an agent of the team `default`, as `threadbox agents apply` beside the server does. */
+  agent(slug: string, sandbox: Partial<AgentSandbox> = {}, fields: object = {}): void {
+    this.beside(db => {
+      const team = findTeam(db, 'default')!
+      const defaults = { files: {}, envs: {}, setup: [], limits: {} }
+      saveAgent(db, team.id, { slug, name: slug, engine: 'echo', sandbox: { ...defaults, ...sandbox }, ...fields })
+    })
+  }
+
+  /** Works on the database by a connection of its own, as another process does. */
+  beside<Result>(work: (db: Database) => Result): Result {
+    const db = openDatabase(this.databasePath)
+    try {
+      return work(db)
+    } finally {
+      db.close()
+    }
+  }
+}
