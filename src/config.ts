@@ -78,6 +78,8 @@ export const settings: readonly Setting[] = [
 
 /** All that is wrong with the settings, a line each, each with the name of its setting. */
 export class ConfigError extends Error {
+  readonly exitCode = 2
+
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'))
   }

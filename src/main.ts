@@ -1,13 +1,9 @@
 import { join } from 'node:path'
-import { nsjail } from 'nsjail-wrapper'
-import { echo } from '../plugins/echo/index.ts'
-import { UsageError } from './cli/flags.ts'
 import type { Plugins } from './cli/serve.ts'
-import { type Config, ConfigError } from './config.ts'
-import { messageOf } from './errors.ts'
+import type { Config } from './config.ts'
 import type { Backend, Engine } from './plugin.ts'
 
-/** The exit code. Modules are loaded by the command that needs them: the guest starts with each sandbox. */
+/** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
   switch (args.some(isHelp) || isHelp(command) ? 'help' : command) {
     case 'guest':
@@ -17,7 +13,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       await (await import('./cli/serve.ts')).serve(args, loadPlugins)
       return 0
     case 'doctor':
-      return (await (await import('./cli/doctor.ts')).doctor(args, config => loadPlugins(config).backends)) ? 0 : 1
+      return (await (await import('./cli/doctor.ts')).doctor(args, loadPlugins)) ? 0 : 1
     case 'keys':
       await (await import('./cli/keys.ts')).keys(args)
       return 0
@@ -47,7 +43,8 @@ const guestExecutable = (): string =>
   import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
 
 /** The plugins of this build. Nothing of them runs before its first use. */
-function loadPlugins(config: Config): Plugins {
+async function loadPlugins(config: Config): Promise<Plugins> {
+  const [{ nsjail }, { echo }] = await Promise.all([import('nsjail-wrapper'), import('../plugins/echo/index.ts')])
   const { dataDirectory, nsjailPath, idleMs } = config
   const context = { dataDirectory, log: (line: string) => console.error(`${new Date().toISOString()} ${line}`) }
   const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo]
@@ -63,6 +60,6 @@ function loadPlugins(config: Config): Plugins {
 try {
   process.exit(await main(process.argv.slice(2)))
 } catch (error) {
-  console.error(`threadbox: ${messageOf(error)}`)
-  process.exit(error instanceof UsageError || error instanceof ConfigError ? 2 : 1)
+  console.error(`threadbox: ${error instanceof Error ? error.message : error}`)
+  process.exit(error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1)
 }

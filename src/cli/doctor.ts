@@ -1,14 +1,12 @@
-import { readConfig } from '../config.ts'
-import type { Backend, Check } from '../plugin.ts'
+import { type Config, readConfig } from '../config.ts'
+import type { Check } from '../plugin.ts'
 import { UsageError } from './flags.ts'
+import type { Plugins } from './serve.ts'
 
 /** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
-export async function doctor(
-  flags: readonly string[],
-  open: (config: Awaited<ReturnType<typeof readConfig>>) => ReadonlyMap<string, Backend>,
-): Promise<boolean> {
+export async function doctor(flags: readonly string[], load: (config: Config) => Promise<Plugins>): Promise<boolean> {
   const config = await readConfig(flags, process.env)
-  const backend = open(config).get(config.backend)
+  const backend = (await load(config)).backends.get(config.backend)
   if (!backend) throw new UsageError(`--backend: there is no backend ${config.backend}`)
   const checks = await backend.check()
   await backend.close()

@@ -1,5 +1,7 @@
 /** A mistake on the command line: told without a stack, exit code 2. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  readonly exitCode = 2
+}
 
 /** Takes `--name value` and `--name=value` of these names out of the arguments; the rest stays as it is. */
 export function takeFlags<Name extends string>(

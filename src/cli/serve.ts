@@ -30,10 +30,10 @@ export interface Plugins {
 }
 
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
-export async function serve(flags: readonly string[], load: (config: Config) => Plugins): Promise<void> {
+export async function serve(flags: readonly string[], load: (config: Config) => Promise<Plugins>): Promise<void> {
   const config = await readConfig(flags, process.env)
   const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`)
-  const { backends, engines } = load(config)
+  const { backends, engines } = await load(config)
   const backend = backends.get(config.backend)
   if (!backend) throw new ConfigError([`--backend: there is no backend ${config.backend}`])
 

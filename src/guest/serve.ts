@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { type Call, lanes } from './call.ts'
 import { Channel } from './channel.ts'
@@ -10,8 +11,9 @@ import { GuestError, type GuestRequest } from './requests.ts'
 import { createTrees } from './tree.ts'
 import { json, PROTOCOL } from './wire.ts'
 
-/** Serves calls on a listening socket that was passed as this descriptor. Never returns on its own. */
+/** Serves calls on a listening socket that was passed as this descriptor. Throws when it was not. Never ends on its own. */
 export function serveGuest(listenFd: number): void {
+  if (!isSocket(listenFd)) throw new Error('the server starts the guest, inside a sandbox')
   const libc = openLibc()
   libc.becomeUndumpable()
   process.umask(0o022)
@@ -23,6 +25,14 @@ export function serveGuest(listenFd: number): void {
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
   }
   createServer(socket => accept(socket, system)).listen({ fd: listenFd })
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket()
+  } catch {
+    return false
+  }
 }
 
 function accept(socket: Socket, system: GuestSystem): void {
