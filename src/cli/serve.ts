@@ -56,6 +56,11 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
 
+  // Before anyone can know that it runs: a signal then must not be the end of the process.
+  const stopped = new Promise(resolve => {
+    process.once('SIGTERM', resolve)
+    process.once('SIGINT', resolve)
+  })
   const app = createApp(runtime)
   let isClosing = false
   const server = listen(config, request => {
@@ -77,10 +82,7 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
     runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`))
   }, HOUSEKEEPING_MS)
 
-  await new Promise(resolve => {
-    process.once('SIGTERM', resolve)
-    process.once('SIGINT', resolve)
-  })
+  await stopped
   isClosing = true
   clearInterval(housekeeping)
   await runtime.runs.close(config.graceMs)
