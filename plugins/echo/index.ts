@@ -36,17 +36,23 @@ const engine: Engine = {
 async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
   // Text goes on in one part until a tool call comes between.
   let part = 0
-  for (const line of prompt
-    .map(textOf)
-    .join('\n')
-    .split(/(?<=\n)/)) {
+  let isTalking = false
+  let blank = ''
+  for (const line of linesOf(prompt.map(textOf).join('\n'))) {
     const [, command] = /^\$ (.+)/.exec(line) ?? []
     const [, count] = /^\/slow (\d{1,6})\s*$/.exec(line) ?? []
+    if (line.trim() === '') {
+      blank += line
+      continue
+    }
+    isTalking = command === undefined
     if (command) yield* runTool(`call-${++part}`, command, context)
     else if (count) yield* slowly(`text-${part}`, Number(count), context.signal)
     else if (/^\/fail\s*$/.test(line)) return failed('The echo engine fails because it was asked to.')
-    else for (const delta of wordsOf(line)) yield { type: 'text', id: `text-${part}`, delta }
+    else for (const delta of wordsOf(blank + line)) yield { type: 'text', id: `text-${part}`, delta }
+    blank = ''
   }
+  if (isTalking && blank) yield { type: 'text', id: `text-${part}`, delta: blank }
   return { status: 'completed' }
 }
 
@@ -77,7 +83,10 @@ const outputOf = ({ stdout, stderr, exitCode, truncated }: ShellResult): string 
 const failed = (message: string): EngineEnd => ({ status: 'failed', error: { code: 'internal_error', message } })
 
 const textOf = ({ parts }: StoredMessage): string =>
-  parts.map(({ type, text }) => (type === 'text' && typeof text === 'string' ? text : '')).join('\n')
+  parts.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : [])).join('\n')
+
+/** With their line breaks. */
+const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 
 /** Words with the space around them: together they are the text. */
 const wordsOf = (text: string): string[] => text.match(/\s*\S+(\s+$)?/g) ?? []

@@ -89,9 +89,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     await sweepLeftovers(ground)
     const capabilities = await findCapabilities(ground)
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
-    sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
+    const sweeping = sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
     const endHousekeeping = startHousekeeping(ground, () => environments.values(), idleMs)
-    return { capabilities, endHousekeeping }
+    return { capabilities, endHousekeeping, sweeping }
   })
   let prepared: ReturnType<typeof prepare> | undefined
   const ready = () => {
@@ -164,7 +164,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     async close() {
       await Promise.allSettled(creating.values())
       const parts = await prepared?.catch(() => undefined)
-      await parts?.endHousekeeping()
+      await Promise.all([parts?.endHousekeeping(), parts?.sweeping])
       await Promise.all([...environments.values()].map(environment => environment.release()))
       await berths.close()
     },

@@ -33,13 +33,15 @@ export async function startChat(
 ): Promise<Run> {
   const { sandboxId, threadId } = request
   if (threadId !== undefined && sandboxId === undefined) {
-    throw new ApiError('invalid_request', 'threadId: requires sandboxId')
+    throw new ApiError('invalid_request', 'threadId: requires sandboxId', { field: 'threadId' })
   }
   const agent = getAgent(runtime, caller, slug)
   assertEngine(runtime, agent)
   const asked = lastUserMessage(request.messages)
   if (sandboxId === undefined) {
-    const sandbox = await createSandbox(runtime, caller, { agent: slug }, signal)
+    const { externalUserId } = request
+    const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
+    const sandbox = await createSandbox(runtime, caller, wanted, signal)
     return startRun(runtime, agent, sandbox, createThread(runtime, caller, sandbox, request), asked, request)
   }
   const sandbox = getSandbox(runtime, caller, sandboxId)
@@ -107,7 +109,9 @@ function assertEngine({ engines }: Runtime, agent: Agent) {
 function lastUserMessage(messages: readonly StoredMessage[]): number {
   const index = messages.findLastIndex(message => message.role === 'user')
   if (!messages[index]?.parts.some(isAnswerable)) {
-    throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image')
+    throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image', {
+      field: 'messages',
+    })
   }
   return index
 }

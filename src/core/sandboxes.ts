@@ -27,6 +27,8 @@ export interface SandboxRequest {
   setup?: string[]
   /** Time to live since the last use. */
   timeoutMs?: number
+  /** The end user it is for; a token's own user wins. */
+  externalUserId?: string
 }
 
 /** Throws agent_not_found, or forbidden for a token of other agents. */
@@ -52,6 +54,7 @@ export async function createSandbox(
   const defaults = agent.sandbox
   const envs = { ...defaults.envs, ...request.envs }
   const cwd = defaults.cwd ?? DEFAULT_CWD
+  const userId = caller.token?.userId ?? request.externalUserId
   const place = { backend: config.backend, environmentId: newId('env') }
   const environment = await environments.create({
     id: place.environmentId,
@@ -76,7 +79,7 @@ export async function createSandbox(
       cwd,
       ...place,
       ...(request.timeoutMs !== undefined && { timeoutMs: request.timeoutMs }),
-      ...(caller.token?.userId !== undefined && { externalUserId: caller.token.userId }),
+      ...(userId !== undefined && { externalUserId: userId }),
     })
   } catch (error) {
     await environments.destroy(place)

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { ApiError, messageOf } from '../errors.ts'
 import { Call } from './call.ts'
 import { createDecoder, encodeFrame, type Frame, json, type Kind, kinds, parse } from './wire.ts'
 
@@ -36,10 +37,10 @@ export class Channel {
       try {
         decode(bytes)
       } catch (error) {
-        this.close(error instanceof Error ? error : new Error(String(error)))
+        this.close(new ApiError('sandbox_unavailable', `the sandbox broke the protocol: ${messageOf(error)}`))
       }
     })
-    socket.on('error', error => this.close(error))
+    socket.on('error', () => this.close())
     socket.on('end', () => this.close())
     socket.on('close', () => this.close())
   }
@@ -76,7 +77,7 @@ export class Channel {
     this.#calls.delete(id)
   }
 
-  close(reason = new Error('the connection to the sandbox was lost')): void {
+  close(reason: Error = new ApiError('sandbox_unavailable', 'the connection to the sandbox was lost')): void {
     if (this.#failure) return
     this.#flush()
     this.#failure = reason

@@ -1,6 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import type { FileInfo } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { GuestError } from './requests.ts'
@@ -84,6 +84,7 @@ export async function move(from: string, to: string): Promise<void> {
 }
 
 export async function remove(path: string): Promise<void> {
+  if (normalize(path) === '/') throw new GuestError('invalid_request', 'the root cannot be removed')
   await lstat(path)
   await rm(path, { recursive: true })
 }
@@ -129,7 +130,16 @@ async function infoOf(path: string, names: Names): Promise<FileInfo> {
 function permissionsOf(stats: BigIntStats): string {
   const kind = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : '-'
   const mode = Number(stats.mode)
-  return kind + [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-')).join('')
+  const letters = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
+  // setuid, setgid and sticky are shown in the place of the execute bits.
+  for (const [bit, place, letter] of [
+    [0o4000, 2, 's'],
+    [0o2000, 5, 's'],
+    [0o1000, 8, 't'],
+  ] as const) {
+    if (mode & bit) letters[place] = letters[place] === 'x' ? letter : letter.toUpperCase()
+  }
+  return kind + letters.join('')
 }
 
 async function readNames(): Promise<Names> {
@@ -142,7 +152,9 @@ async function readIds(path: string): Promise<Map<bigint, string>> {
   const ids = new Map<bigint, string>()
   for (const line of text.split('\n')) {
     const [name, , id] = line.split(':')
-    if (name && id && /^\d+$/.test(id)) ids.set(BigInt(id), name)
+    if (!name || !id || !/^\d+$/.test(id)) continue
+    // The first line of an id names it, as everywhere.
+    if (!ids.has(BigInt(id))) ids.set(BigInt(id), name)
   }
   return ids
 }

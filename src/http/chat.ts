@@ -2,13 +2,15 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { startChat } from '../core/chat.ts'
 import { getAgent, getSandbox } from '../core/sandboxes.ts'
+import { cancelStream, resumeStream } from '../core/streams.ts'
 import { getThread } from '../core/threads.ts'
 import { newId } from '../db/id.ts'
+import type { Sandbox } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { Watched } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import { streamHeaders } from '../stream/frame.ts'
-import { jsonBody } from './body.ts'
+import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 
 const Part = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }, { additionalProperties: true })
@@ -67,14 +69,14 @@ export const chatRoutes = (runtime: Runtime) =>
         if (background) return status(202, { sandboxId, threadId, status: 'running' })
         return sse(runtime.runs.watch(run))
       },
-      { params: SlugParams, parse: jsonBody, body: Chat },
+      { params: SlugParams, ...json(Chat) },
     )
     .get(
       '/:slug/:sandboxId/stream',
       ({ request, params, query: { threadId } }) => {
-        const sandboxId = streamed(runtime, request, params, threadId)
+        const sandbox = streamed(runtime, request, params, threadId)
         const lastEventId = request.headers.get('last-event-id')
-        const watched = sandboxId && runtime.runs.resume(sandboxId, { threadId, lastEventId })
+        const watched = sandbox && resumeStream(runtime, callerOf(request), sandbox, { threadId, lastEventId })
         return watched ? sse(watched) : new Response(null, { status: 204 })
       },
       { params: StreamParams, query: StreamQuery },
@@ -82,8 +84,8 @@ export const chatRoutes = (runtime: Runtime) =>
     .delete(
       '/:slug/:sandboxId/stream',
       async ({ request, params, query: { threadId } }) => {
-        const sandboxId = streamed(runtime, request, params, threadId)
-        const runs = sandboxId ? await runtime.runs.cancel(sandboxId, threadId) : []
+        const sandbox = streamed(runtime, request, params, threadId)
+        const runs = sandbox ? await cancelStream(runtime, callerOf(request), sandbox, threadId) : []
         return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
       },
       { params: StreamParams, query: StreamQuery },
@@ -97,13 +99,13 @@ function streamed(
   request: Request,
   { slug, sandboxId }: Static<typeof StreamParams>,
   threadId: string | undefined,
-): string | undefined {
+): Sandbox | undefined {
   const caller = callerOf(request)
   getAgent(runtime, caller, slug)
   if (sandboxId === `sandbox-${slug}`) return undefined
   const sandbox = getSandbox(runtime, caller, sandboxId)
   if (threadId !== undefined) getThread(runtime, caller, sandbox, threadId)
-  return sandbox.id
+  return sandbox
 }
 
 const withId = ({ id, role, parts }: Static<typeof Message>) => {

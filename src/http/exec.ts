@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import { runShell, type ShellOptions } from '../guest/shell.ts'
 import type { Environment } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody } from './body.ts'
+import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from './schema.ts'
 
@@ -29,7 +29,7 @@ export const execRoutes = (runtime: Runtime) =>
       if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options)
       return await runShell(environment, { ...options, signal: request.signal })
     },
-    { params: SandboxParams, parse: jsonBody, body: Exec },
+    { params: SandboxParams, ...json(Exec) },
   )
 
 /** The output as it comes, then the exit or the error. A client that goes away ends the command. */

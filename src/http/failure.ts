@@ -1,8 +1,11 @@
+import { ParseError } from 'elysia'
 import { ApiError } from '../errors.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
 export function failureResponse(error: unknown, log: (line: string) => void): Response {
-  const known = error instanceof ApiError ? error : (validationError(error) ?? unknownError(error, log))
+  // Elysia wraps what a parser throws.
+  const cause = error instanceof ParseError ? error.cause : error
+  const known = cause instanceof ApiError ? cause : (validationError(cause) ?? unknownError(cause, log))
   return Response.json(known, { status: known.status })
 }
 
@@ -12,12 +15,13 @@ interface ValidationIssue {
   summary?: string
 }
 
-/** Elysia's refusal of a body, query or parameter: names the field, and never repeats its value. */
+/** Elysia's refusal of a query or path: names the field, and never repeats its value. */
 function validationError(error: unknown): ApiError | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
-  if (error.code === 'PARSE') return new ApiError('invalid_request', 'body: not JSON')
   if (error.code !== 'VALIDATION' || !('all' in error) || !('type' in error)) return undefined
   if (error.type === 'response') return undefined
+  // A path that cannot be decoded names nothing.
+  if (error.type === 'params') return new ApiError('not_found', 'There is no such endpoint.')
   const [issue] = error.all as ValidationIssue[]
   const field = issue?.path?.slice(1).replaceAll('/', '.') || String(error.type)
   return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })

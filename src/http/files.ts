@@ -5,7 +5,7 @@ import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody, MAX_BODY_BYTES, readJson } from './body.ts'
+import { json, MAX_BODY_BYTES, readJson } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, isAbsolutePath, SandboxParams } from './schema.ts'
 
@@ -18,6 +18,8 @@ const ReadQuery = Type.Object({ path: AbsolutePath, format: Type.Optional(MaybeR
 const WriteQuery = Type.Object({ path: Type.Optional(AbsolutePath), format: Type.Optional(MaybeRaw) })
 
 const ListQuery = Type.Object({ path: AbsolutePath, depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]?$' })) })
+
+const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
 
 /** The three bodies that clients send. */
 const WriteBody = Type.Union([
@@ -88,7 +90,7 @@ export const fileRoutes = (runtime: Runtime) => {
         '/mkdir',
         async ({ request, params: { sandboxId }, body: { path } }) =>
           Response.json(await (await filesOf(request, sandboxId)).makeDirectory(path)),
-        { params: SandboxParams, parse: jsonBody, body: PathQuery },
+        { params: SandboxParams, ...json(PathQuery) },
       )
       .post(
         '/rename',
@@ -97,7 +99,7 @@ export const fileRoutes = (runtime: Runtime) => {
           await files.rename(oldPath, newPath)
           return await files.info(newPath)
         },
-        { params: SandboxParams, parse: jsonBody, body: Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath }) },
+        { params: SandboxParams, ...json(Rename) },
       )
   )
 }

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { cloneRepository } from '../core/git.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody } from './body.ts'
+import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, SandboxParams } from './schema.ts'
 
@@ -24,5 +24,5 @@ export const gitRoutes = (runtime: Runtime) =>
       const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
       return await cloneRepository(environment, body, sandbox.envs, request.signal)
     },
-    { params: SandboxParams, parse: jsonBody, body: Clone },
+    { params: SandboxParams, ...json(Clone) },
   )

@@ -5,7 +5,7 @@ import { threadsOf } from '../core/threads.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody } from './body.ts'
+import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { CommandLine, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
 
@@ -14,7 +14,13 @@ const CreateSandbox = Type.Object({
   files: Type.Optional(Type.Record(Type.String(), Type.String())),
   envs: Type.Optional(Variables),
   setup: Type.Optional(Type.Array(CommandLine)),
-  timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, description: 'Time to live since the last use.' })),
+  timeoutMs: Type.Optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Time to live since the last use.',
+    }),
+  ),
 })
 
 const Page = Type.Object({
@@ -34,7 +40,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
         const { id, environmentId, createdAt } = sandbox
         return status(201, { id, sandboxId: environmentId, status: sandbox.status, createdAt })
       },
-      { parse: jsonBody, body: CreateSandbox },
+      json(CreateSandbox),
     )
     .get(
       '/',

@@ -4,7 +4,7 @@ import { getSandbox } from '../core/sandboxes.ts'
 import { createThread, getThread, removeThread, threadDetail, threadsOf } from '../core/threads.ts'
 import type { Thread } from '../db/threads.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody } from './body.ts'
+import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
 import { SandboxParams, ThreadParams } from './schema.ts'
 
@@ -26,10 +26,10 @@ export const threadRoutes = (runtime: Runtime) =>
       '/',
       ({ request, params: { sandboxId }, body, status }) => {
         const caller = callerOf(request)
-        const thread = createThread(runtime, caller, getSandbox(runtime, caller, sandboxId), body ?? {})
+        const thread = createThread(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
         return status(201, summary(thread))
       },
-      { params: SandboxParams, parse: jsonBody, body: Type.Union([CreateThread, Type.Null()]) },
+      { params: SandboxParams, ...optionalJson(CreateThread) },
     )
     .get(
       '/:threadId',

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { createToken } from '../core/access.ts'
 import type { Runtime } from '../runtime.ts'
-import { jsonBody } from './body.ts'
+import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -19,7 +19,7 @@ export const tokenRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/tokens' }).post(
     '/',
     ({ request, body, status }) => {
-      const { agents, userId, expiresIn } = body ?? {}
+      const { agents, userId, expiresIn } = body
       const token = createToken(runtime, callerOf(request), {
         lifetimeMs: expiresIn ? Math.min(lifetimeMs(expiresIn), MAX_LIFETIME_MS) : DEFAULT_LIFETIME_MS,
         ...(agents && { agents }),
@@ -27,7 +27,7 @@ export const tokenRoutes = (runtime: Runtime) =>
       })
       return status(201, token)
     },
-    { parse: jsonBody, body: Type.Union([CreateToken, Type.Null()]) },
+    optionalJson(CreateToken),
   )
 
 function lifetimeMs(text: string): number {

@@ -4,7 +4,9 @@ import { statSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
 import { findSetting, saveSetting } from '../../src/db/settings.ts'
 import { ensureTeam, findTeam, listTeams } from '../../src/db/teams.ts'
-import { openTemporary, temporaryPath } from '../runs/support.ts'
+import { cleanUpAfterEach, openTemporary, temporaryPath } from '../runs/support.ts'
+
+cleanUpAfterEach()
 
 test('only its owner can read the files of the database', () => {
   const path = temporaryPath()

@@ -22,7 +22,9 @@ import {
   setEngineSession,
   threadUsage,
 } from '../../src/db/threads.ts'
-import { addSandbox, openTemporary } from '../runs/support.ts'
+import { addSandbox, cleanUpAfterEach, openTemporary } from '../runs/support.ts'
+
+cleanUpAfterEach()
 
 describe('keys', () => {
   test('are found by their hash, with what is known of them', () => {

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { listMessages } from '../../src/db/messages.ts'
 import { deleteSandbox } from '../../src/db/sandboxes.ts'
 import { insertThread } from '../../src/db/threads.ts'
-import { type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
+import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
+
+cleanUpAfterEach()
 
 test('a receipt tells how the run ended, each time the same', async () => {
   const { runs, init, thread } = scene()

@@ -4,7 +4,9 @@ import { findRun } from '../../src/db/runs.ts'
 import { findThread, threadUsage } from '../../src/db/threads.ts'
 import { ApiError } from '../../src/errors.ts'
 import type { EngineEvent } from '../../src/plugin.ts'
-import { type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
+import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
+
+cleanUpAfterEach()
 
 const bash: EngineEvent = { type: 'tool-call', callId: 'c', name: 'Bash', input: { command: 'sleep 9' } }
 

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'bun:test'
 import { findThread } from '../../src/db/threads.ts'
 import type { ChunkSource } from '../../src/runs/log.ts'
 import { readRun } from '../../src/runs/reader.ts'
-import { type Frame, puppet, read, scene, text, typesOf } from './support.ts'
+import { cleanUpAfterEach, type Frame, puppet, read, scene, text, typesOf } from './support.ts'
+
+cleanUpAfterEach()
 
 test('a chunk that a reader sees is committed', async () => {
   const { runs, init, path } = scene()

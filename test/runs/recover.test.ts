@@ -3,7 +3,9 @@ import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, insertThread, threadUsage } from '../../src/db/threads.ts'
 import { createRuns } from '../../src/runs/registry.ts'
-import { openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
+import { cleanUpAfterEach, openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
+
+cleanUpAfterEach()
 
 /** A server that has crashed in the middle of a reply, and the one that comes after it. */
 async function crash() {

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, insertThread } from '../../src/db/threads.ts'
-import { addSandbox, puppet, read, scene, text, typesOf } from './support.ts'
+import { addSandbox, cleanUpAfterEach, puppet, read, scene, text, typesOf } from './support.ts'
+
+cleanUpAfterEach()
 
 describe('a thread with an active run', () => {
   test('takes no other', () => {

@@ -13,9 +13,13 @@ import { createRuns, type Runs, type RunsOptions } from '../../src/runs/registry
 import type { Execute, RunInit } from '../../src/runs/run.ts'
 
 const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
+
+/** To be called by each file that uses what is here: a hook belongs to the file that registers it. */
+export function cleanUpAfterEach(): void {
+  afterEach(() => {
+    for (const cleanup of cleanups.splice(0)) cleanup()
+  })
+}
 
 /** A path for a database in a directory of its own, removed after the test. */
 export function temporaryPath(): string {

@@ -19,13 +19,12 @@ import type { Runtime } from '../../src/runtime.ts'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
 import { leftovers } from './leftovers.ts'
 
-// Jails start in tens of milliseconds; a busy machine may take a hundred times that.
-setDefaultTimeout(60_000)
-
 const root = join(import.meta.dir, '../..')
 
 /** The application on a free port, with a database and a backend `nsjail` of its own, for the tests of one file. */
 export function useApp(flags: readonly string[] = []): TestApp {
+  // Jails start in tens of milliseconds; a busy machine may take a hundred times that.
+  setDefaultTimeout(60_000)
   const app = new TestApp(flags)
   beforeAll(() => app.start())
   afterAll(() => app.stop())

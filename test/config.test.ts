@@ -1,0 +1,168 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError, readConfig, settings } from '../src/config.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'threadbox-config-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+async function file(content: unknown): Promise<string> {
+  const path = join(directory, `${crypto.randomUUID()}.json`)
+  await Bun.write(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const problemsOf = (flags: string[], environment: NodeJS.ProcessEnv = {}): Promise<readonly string[]> =>
+  readConfig(flags, environment).then(
+    () => [],
+    error => {
+      expect(error).toBeInstanceOf(ConfigError)
+      return error.problems
+    },
+  )
+
+test('defaults are complete', async () => {
+  expect(await readConfig([], {})).toEqual({
+    backend: 'nsjail',
+    host: '127.0.0.1',
+    port: 7070,
+    dataDirectory: expect.stringMatching(/^\/.*\/threadbox$/),
+    limits: { memoryMb: 2048, processes: 512, cpus: 2, diskMb: 10_240 },
+    graceMs: 3000,
+    idleMs: 3_600_000,
+  })
+})
+
+describe('strength', () => {
+  test('flags over environment over file over defaults', async () => {
+    const path = await file({ port: 1, host: 'file', 'grace-ms': 10, processes: 7 })
+    const environment = { THREADBOX_PORT: '2', THREADBOX_HOST: 'environment', THREADBOX_CONFIG: path }
+    const config = await readConfig(['--port', '3'], environment)
+    expect(config).toMatchObject({ port: 3, host: 'environment', graceMs: 10, idleMs: 3_600_000 })
+    expect(config.limits).toEqual({ memoryMb: 2048, processes: 7, cpus: 2, diskMb: 10_240 })
+  })
+
+  test('the file that a flag names over the one that the environment names', async () => {
+    const [a, b] = [await file({ port: 1 }), await file({ port: 2 })]
+    expect((await readConfig(['--config', a], { THREADBOX_CONFIG: b })).port).toBe(1)
+  })
+
+  test('of a flag given twice the last', async () => {
+    expect((await readConfig(['--port', '1', '--port=2'], {})).port).toBe(2)
+  })
+})
+
+describe('every setting', () => {
+  const values: Record<string, [string, object]> = {
+    backend: ['other', { backend: 'other' }],
+    host: ['0.0.0.0', { host: '0.0.0.0' }],
+    port: ['0', { port: 0 }],
+    'data-dir': ['/data', { dataDirectory: '/data' }],
+    agents: ['/agents', { agentsDirectory: '/agents' }],
+    'nsjail-path': ['/opt/nsjail', { nsjailPath: '/opt/nsjail' }],
+    'api-key': ['0123456789abcdef', { apiKey: '0123456789abcdef' }],
+    origins: ['https://a.example, http://localhost:3000', { origins: ['https://a.example', 'http://localhost:3000'] }],
+    'memory-mb': ['512', { limits: { memoryMb: 512 } }],
+    processes: ['0', { limits: { processes: 0 } }],
+    cpus: ['0.5', { limits: { cpus: 0.5 } }],
+    'disk-mb': ['100', { limits: { diskMb: 100 } }],
+    'grace-ms': ['0', { graceMs: 0 }],
+    'idle-ms': ['60000', { idleMs: 60_000 }],
+  }
+  for (const { name } of settings.filter(setting => setting.name !== 'config')) {
+    test(`${name} as a flag, in the environment and in the file`, async () => {
+      const [value, expected] = values[name]!
+      const variable = `THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`
+      const given = await Promise.all([
+        readConfig([`--${name}`, value], {}),
+        readConfig([`--${name}=${value}`], {}),
+        readConfig([], { [variable]: value }),
+        readConfig(['--config', await file({ [name]: value })], {}),
+      ])
+      for (const config of given) expect(config).toMatchObject(expected)
+    })
+  }
+
+  test('a file may have numbers and lists', async () => {
+    const path = await file({ port: 8080, cpus: 1.5, origins: ['https://a.example', 'https://b.example'] })
+    const config = await readConfig(['--config', path], {})
+    expect(config).toMatchObject({ port: 8080, origins: ['https://a.example', 'https://b.example'] })
+    expect(config.limits.cpus).toBe(1.5)
+  })
+
+  test('a relative directory is relative to where threadbox was started', async () => {
+    expect((await readConfig(['--data-dir', 'here'], {})).dataDirectory).toBe(join(process.cwd(), 'here'))
+  })
+})
+
+describe('a problem names its setting and not its value', () => {
+  const wrong: [string, string[]][] = [
+    ['port', ['x', '', '-1', '65536', '1.5', '1e99', ' ']],
+    ['memory-mb', ['x', '-1', '1.5', 'NaN', 'Infinity']],
+    ['cpus', ['x', '-1', '2000']],
+    ['grace-ms', ['-1', '3600001']],
+    ['idle-ms', ['soon']],
+    ['api-key', ['short', 'with spaces in the key']],
+    ['origins', ['', '*', 'example.com', 'https://a.example/path', 'https://a.example,']],
+    ['host', ['']],
+    ['backend', ['']],
+    ['data-dir', ['']],
+  ]
+  for (const [name, values] of wrong) {
+    for (const value of values) {
+      test(`${name} ${JSON.stringify(value)}`, async () => {
+        const variable = `THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`
+        const [flag, inEnvironment, inFile] = await Promise.all([
+          problemsOf([`--${name}=${value}`]),
+          problemsOf([], { [variable]: value }),
+          problemsOf(['--config', await file({ [name]: value })]),
+        ])
+        expect(flag).toHaveLength(1)
+        expect(flag[0]).toStartWith(`--${name}: `)
+        expect(inEnvironment).toHaveLength(1)
+        expect(inEnvironment[0]).toStartWith(`${variable}: `)
+        expect(inFile).toHaveLength(1)
+        expect(inFile[0]).toStartWith(`"${name}" in `)
+        if (name === 'api-key') expect([...flag, ...inEnvironment, ...inFile].join()).not.toContain(value)
+      })
+    }
+  }
+
+  const malformed: [string, string[], RegExp][] = [
+    ['an unknown flag', ['--nothing', 'x'], /^--nothing: no such setting$/],
+    ['a word that is no flag', ['words'], /^words: not a flag$/],
+    ['a single dash', ['-p', '80'], /^-p: not a flag$/],
+    ['a flag without its value', ['--port'], /^--port: wants a value$/],
+    ['a file that is not there', ['--config', '/no/such.json'], /^config: \/no\/such\.json: /],
+  ]
+  for (const [name, flags, words] of malformed) {
+    test(name, async () => expect((await problemsOf(flags)).some(problem => words.test(problem))).toBe(true))
+  }
+
+  for (const content of ['{', '[]', '"x"', 'null', '']) {
+    test(`a file that is ${content || 'empty'}`, async () => {
+      const problems = await problemsOf(['--config', await file(content)])
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toStartWith('config: ')
+    })
+  }
+
+  test('an unknown setting in the file', async () => {
+    const problems = await problemsOf(['--config', await file({ prot: 1 })])
+    expect(problems).toEqual([expect.stringMatching(/^"prot" in .*: no such setting$/)])
+  })
+})
+
+test('every problem is told at once', async () => {
+  const path = await file({ cpus: 'many', nonsense: 1 })
+  const problems = await problemsOf(['--port', 'x', '--nothing=1', '--config', path], {
+    THREADBOX_MEMORY_MB: 'x',
+    THREADBOX_API_KEY: 'short',
+  })
+  expect(problems.map(problem => problem.split(/[ :]/)[0]).sort()).toEqual(
+    ['"cpus"', '"nonsense"', '--nothing', '--port', 'THREADBOX_API_KEY', 'THREADBOX_MEMORY_MB'].sort(),
+  )
+  const error = await readConfig(['--port', 'x', '--host='], {}).catch(each => each)
+  expect(error.message).toBe(error.problems.join('\n'))
+})

@@ -1,0 +1,106 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { useApp } from '../support/app.ts'
+import { chat, contents, say, threadOf } from '../support/chat.ts'
+import { textIn, typesIn } from '../support/sse.ts'
+
+const app = useApp()
+let id = ''
+beforeAll(async () => {
+  id = await app.sandbox()
+})
+const post = (fields: object) => app.ask('POST', '/v1/chat/echo', { messages: [say('hi')], ...fields })
+
+describe('messages', () => {
+  test('the whole history of a new thread is taken', async () => {
+    const history = [say('one', 'm1'), { id: 'm2', role: 'assistant', parts: [{ type: 'text', text: 'two' }] }]
+    const { chunks, ...ids } = await chat(app, '', { sandboxId: id, messages: [...history, say('three', 'm3')] })
+    expect(textIn(chunks)).toBe('three')
+    expect(await contents(app, ids)).toEqual(['user: one', 'assistant: two', 'user: three', 'assistant: three'])
+  })
+
+  test('the whole history that comes again with a second turn is not doubled', async () => {
+    const first = await chat(app, '', { sandboxId: id, messages: [say('one', 'm1')] })
+    const asShown = { id: 'made-by-client', role: 'assistant', parts: [{ type: 'text', text: 'one' }] }
+    const messages = [say('one', 'm1'), asShown, say('two', 'm2')]
+    const { chunks } = await chat(app, '', { sandboxId: id, threadId: first.threadId, messages })
+    expect(textIn(chunks)).toBe('two')
+    expect(await contents(app, first)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
+  })
+
+  test('without ids get some, and the last one alone is added', async () => {
+    const first = await chat(app, 'one', { sandboxId: id })
+    await chat(app, '', { sandboxId: id, threadId: first.threadId, messages: [say('one'), say('two')] })
+    expect(await contents(app, first)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
+    const ids = (await threadOf(app, first)).messages.map((message: any) => message.id)
+    expect(new Set(ids).size).toBe(4)
+    expect(ids.every((each: string) => each.startsWith('msg_'))).toBe(true)
+  })
+
+  test('posted twice by a retry, a message is there once', async () => {
+    const first = await chat(app, '', { sandboxId: id, messages: [say('one', 'm1')] })
+    await chat(app, '', { sandboxId: id, threadId: first.threadId, messages: [say('one', 'm1')] })
+    expect((await contents(app, first)).filter((each: string) => each === 'user: one')).toHaveLength(1)
+  })
+
+  test('regenerate answers the last one anew, without what was answered to it', async () => {
+    const first = await chat(app, '', { sandboxId: id, messages: [say('one', 'm1')] })
+    await chat(app, '', { sandboxId: id, threadId: first.threadId, messages: [say('two', 'm2')] })
+    const again = await chat(app, '', {
+      sandboxId: id,
+      threadId: first.threadId,
+      trigger: 'regenerate-message',
+      messages: [say('one', 'm1'), say('two', 'm2')],
+    })
+    expect(textIn(again.chunks)).toBe('two')
+    expect(await contents(app, first)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
+  })
+
+  test('the same message ids in two threads are two messages', async () => {
+    const a = await chat(app, '', { sandboxId: id, messages: [say('a', 'same')] })
+    const b = await chat(app, '', { sandboxId: id, messages: [say('b', 'same')] })
+    expect([(await contents(app, a))[0], (await contents(app, b))[0]]).toEqual(['user: a', 'user: b'])
+  })
+
+  const images: [string, object][] = [
+    ['a file part', { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,iVBORw0KGgo=' }],
+    [
+      'a data-image part',
+      { type: 'data-image', data: { url: 'data:image/png;base64,iVBORw0KGgo=', mediaType: 'image/png' } },
+    ],
+  ]
+  for (const [name, part] of images) {
+    test(`an image alone, as ${name}, is enough and is kept whole`, async () => {
+      const { chunks, ...ids } = await chat(app, '', { sandboxId: id, messages: [{ role: 'user', parts: [part] }] })
+      expect(typesIn(chunks)).toEqual(['start', 'message-metadata', 'finish'])
+      expect((await threadOf(app, ids)).messages[0].parts).toEqual([part])
+    })
+  }
+
+  test('parts of other types are kept as they are', async () => {
+    const parts = [
+      { type: 'text', text: 'a' },
+      { type: 'data-own', data: { deep: [1, { x: null }] } },
+      { type: 'step-start' },
+    ]
+    const { chunks, ...ids } = await chat(app, '', {
+      sandboxId: id,
+      messages: [{ role: 'user', parts, metadata: { x: 1 } }],
+    })
+    expect(textIn(chunks).trim()).toBe('a')
+    expect((await threadOf(app, ids)).messages[0].parts).toEqual(parts)
+  })
+
+  const unanswerable: [string, object[]][] = [
+    ['empty text', [say('')]],
+    ['only space', [say(' \n\t')]],
+    ['no parts', [{ role: 'user', parts: [] }]],
+    ['only other parts', [{ role: 'user', parts: [{ type: 'data-own', data: 1 }] }]],
+    ['no user message', [{ role: 'assistant', parts: [{ type: 'text', text: 'a' }] }]],
+  ]
+  for (const [name, messages] of unanswerable) {
+    test(`with ${name} are 400`, async () => {
+      const { status, body } = await post({ sandboxId: id, messages })
+      expect({ status, field: body.error.field }).toEqual({ status: 400, field: 'messages' })
+    })
+  }
+})
