@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import type { Plugins } from './cli/serve.ts'
 import type { Config } from './config.ts'
 import type { Backend, Engine } from './plugin.ts'
@@ -46,7 +47,11 @@ const guestExecutable = (): string =>
 async function loadPlugins(config: Config): Promise<Plugins> {
   const [{ nsjail }, { echo }] = await Promise.all([import('nsjail-wrapper'), import('../plugins/echo/index.ts')])
   const { dataDirectory, nsjailPath, idleMs } = config
-  const context = { dataDirectory, log: (line: string) => console.error(`${new Date().toISOString()} ${line}`) }
+  const context = {
+    dataDirectory,
+    serveProxy: (_: string, socket: Duplex) => void socket.destroy(),
+    log: (line: string) => console.error(`${new Date().toISOString()} ${line}`),
+  }
   const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()

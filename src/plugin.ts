@@ -147,6 +147,50 @@ export interface EngineContext {
   /** The sandbox's own variables, for each process that the engine starts. */
   env: Readonly<Record<string, string>>
   signal: AbortSignal
+  options: TurnOptions
+  /** Access to the turn's model. Throws an ApiError that says what is missing. An engine that needs no model never asks. */
+  openModel(): ModelAccess
+  /** A fetch by the sandbox's network rules, from the server. */
+  fetch(url: string, init?: RequestInit): Promise<Response>
+}
+
+/** What an agent or a chat allows its engine. */
+export interface TurnOptions {
+  /** Model calls of one turn; undefined: the engine's own bound. */
+  maxTurns?: number
+  /** As Claude Code has them: default, acceptEdits, bypassPermissions, plan. */
+  permissionMode?: string
+  /** Tool names that the model must not have. */
+  disallowedTools?: string[]
+  mcpServers?: Record<string, McpServer>
+}
+
+export type McpServer =
+  | { type: 'http' | 'sse'; url: string; headers?: Record<string, string> }
+  /** Runs in the sandbox. */
+  | { type: 'stdio'; command: string; args?: string[]; env?: Record<string, string> }
+
+/**
+ * A model as the gateway gives it for one run. Calls go through the gateway, which holds the provider's key, meters and
+ * enforces budgets: what is here is worth nothing outside of the run.
+ */
+export interface ModelAccess {
+  /** The provider's name in the configuration. */
+  provider: string
+  /** What the provider's API speaks. */
+  wire: 'anthropic' | 'openai-responses' | 'openai-chat'
+  /** The model's id at the provider. */
+  id: string
+  /** For `fetch`, with the API's own version path (`…/v1`). */
+  baseUrl: string
+  /** The same as a process in the sandbox reaches it. */
+  insideBaseUrl: string
+  /** In place of the provider's key. */
+  token: string
+  /** Calls the gateway without a network. */
+  fetch: typeof fetch
+  /** Tokens that the model's window takes, where it is known. */
+  contextTokens?: number
 }
 
 export type EngineEvent =
@@ -173,6 +217,8 @@ export interface Engine {
 export interface PluginContext {
   /** The server's data directory, absolute. */
   dataDirectory: string
+  /** Takes a connection that a process in an environment made to the proxy's address inside. The bytes are not trusted. */
+  serveProxy(environmentId: string, socket: Duplex): void
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
 }

@@ -9,6 +9,8 @@ import { DEFAULT_TEAM, ensureTeamWithEcho } from './teams.ts'
 /** Who calls. A caller with a token sees what its team has, within the token's scope. */
 export interface Caller {
   teamId: string
+  /** The API key that calls; undefined for the configured one and for tokens. */
+  keyId?: string
   token?: TokenScope
 }
 
@@ -57,7 +59,7 @@ export function authenticate({ db, config }: Runtime, header: string | null): Ca
   if (key.expiresAt && key.expiresAt <= new Date().toISOString()) {
     throw new ApiError('unauthorized', 'The API key has expired.')
   }
-  return { teamId: key.teamId }
+  return { teamId: key.teamId, keyId: key.id }
 }
 
 /** A signed token of the caller's team, for a browser. Throws forbidden for a caller that has a token itself. */

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import type { AgentInput } from '../db/agents.ts'
+import type { AgentInput, AgentOptions } from '../db/agents.ts'
 import { messageOf } from '../errors.ts'
 
 const Path = Type.String({ pattern: '^/[^\\0]*$' })
@@ -17,6 +17,45 @@ const Limits = Type.Object(
   { additionalProperties: false },
 )
 
+const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
+
+const McpServer = Type.Union([
+  Type.Object(
+    {
+      type: Type.Union([Type.Literal('http'), Type.Literal('sse')]),
+      url: Type.String({ pattern: '^https?://' }),
+      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    },
+    { additionalProperties: false },
+  ),
+  Type.Object(
+    {
+      type: Type.Literal('stdio'),
+      command: Type.String({ minLength: 1 }),
+      args: Type.Optional(Type.Array(Type.String())),
+      env: Type.Optional(Type.Record(Type.String(), Type.String())),
+    },
+    { additionalProperties: false },
+  ),
+])
+
+const Options = Type.Object(
+  {
+    maxTurns: Type.Optional(Type.Integer({ minimum: 1 })),
+    maxBudgetUsd: Dollars,
+    maxSandboxBudgetUsd: Dollars,
+    maxAgentBudgetUsd: Dollars,
+    permissionMode: Type.Optional(Type.String()),
+    disallowedTools: Type.Optional(Type.Array(Type.String())),
+    mcpServers: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, { additionalProperties: false }),
+    ),
+    networkAllowOut: Type.Optional(Type.Array(Type.String())),
+    networkDenyOut: Type.Optional(Type.Array(Type.String())),
+  },
+  { additionalProperties: false },
+)
+
 const AgentFile = Type.Object(
   {
     slug: Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 100 }),
@@ -24,6 +63,7 @@ const AgentFile = Type.Object(
     engine: Type.Optional(Type.String({ minLength: 1 })),
     model: Type.Optional(Type.String({ minLength: 1 })),
     systemPrompt: Type.Optional(Type.String()),
+    options: Type.Optional(Options),
     sandbox: Type.Optional(
       Type.Object(
         {
@@ -68,7 +108,7 @@ function toAgent(value: unknown): AgentInput {
     const [first] = Value.Errors(AgentFile, value)
     throw new Error(`${first?.path.slice(1).replaceAll('/', '.') || 'agent'}: ${first?.message ?? 'not valid'}`)
   }
-  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {} } = value
+  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   return {
     slug,
     name,
@@ -76,6 +116,7 @@ function toAgent(value: unknown): AgentInput {
     ...(model !== undefined && { model }),
     ...(systemPrompt !== undefined && { systemPrompt }),
     sandbox: toSandbox(sandbox),
+    options: options as AgentOptions,
   }
 }
 

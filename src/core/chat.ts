@@ -94,7 +94,17 @@ function startRun(
     }
     return runs.start(init, async function* (signal) {
       const environment = await environments.get(sandbox)
-      return yield* engine.run(turn, { environment, cwd: sandbox.cwd, env: sandbox.envs, signal })
+      return yield* engine.run(turn, {
+        environment,
+        cwd: sandbox.cwd,
+        env: sandbox.envs,
+        signal,
+        options: agent.options,
+        openModel: () => {
+          throw new ApiError('invalid_request', 'This server has no model.')
+        },
+        fetch: () => Promise.reject(new ApiError('forbidden', 'This server lets nothing out.')),
+      })
     })
   })
 }

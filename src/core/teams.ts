@@ -12,6 +12,6 @@ export const ensureTeamWithEcho = (db: Database, name: string): Team =>
     if (found) return found
     const team = ensureTeam(db, name)
     const sandbox = { files: {}, envs: {}, setup: [], limits: {} }
-    saveAgent(db, team.id, { slug: 'echo', name: 'Echo', engine: 'echo', sandbox })
+    saveAgent(db, team.id, { slug: 'echo', name: 'Echo', engine: 'echo', sandbox, options: {} })
     return team
   })

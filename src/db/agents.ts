@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Limits } from '../plugin.ts'
+import type { Limits, TurnOptions } from '../plugin.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, isRecord, isStringRecord, isStrings, present, readJson } from './row.ts'
@@ -14,6 +14,16 @@ export interface AgentSandbox {
   limits: Limits
 }
 
+/** What an agent may do, and spend, in a turn. A chat's own options stay within these. */
+export interface AgentOptions extends TurnOptions {
+  maxBudgetUsd?: number
+  maxSandboxBudgetUsd?: number
+  /** In all, over every sandbox. */
+  maxAgentBudgetUsd?: number
+  networkAllowOut?: string[]
+  networkDenyOut?: string[]
+}
+
 export interface Agent {
   id: string
   teamId: string
@@ -23,15 +33,16 @@ export interface Agent {
   model?: string
   systemPrompt?: string
   sandbox: AgentSandbox
+  options: AgentOptions
   createdAt: string
   updatedAt: string
 }
 
 export type AgentInput = Omit<Agent, 'id' | 'teamId' | 'createdAt' | 'updatedAt'>
 
-type Row = Columns<Omit<Agent, 'sandbox'>> & { sandbox: string }
+type Row = Columns<Omit<Agent, 'sandbox' | 'options'>> & { sandbox: string; options: string }
 
-const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt as systemPrompt, sandbox,
+const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt as systemPrompt, sandbox, options,
   created_at as createdAt, updated_at as updatedAt`
 
 const isOptionalString = (value: unknown) => value === undefined || typeof value === 'string'
@@ -46,9 +57,13 @@ const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isRecord(value.limits) &&
   Object.values(value.limits).every(limit => typeof limit === 'number')
 
-const toAgent = ({ sandbox, ...row }: Row): Agent => ({
-  ...present<Omit<Agent, 'sandbox'>>(row),
+/** Its fields were checked when the agent was applied. */
+const isAgentOptions = (value: unknown): value is AgentOptions => isRecord(value)
+
+const toAgent = ({ sandbox, options, ...row }: Row): Agent => ({
+  ...present<Omit<Agent, 'sandbox' | 'options'>>(row),
   sandbox: readJson(sandbox, 'agents.sandbox', isAgentSandbox),
+  options: readJson(options, 'agents.options', isAgentOptions),
 })
 
 export function findAgent(db: Database, teamId: string, slug: string): Agent | undefined {
@@ -75,9 +90,15 @@ export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agen
     const agent = { ...input, id: found?.id ?? newId('agt'), teamId, createdAt: found?.createdAt ?? at, updatedAt: at }
     db.query(
       `insert or replace into agents
-         (id, team_id, slug, name, engine, model, system_prompt, sandbox, created_at, updated_at)
-       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $createdAt, $updatedAt)`,
-    ).run({ model: null, systemPrompt: null, ...agent, sandbox: JSON.stringify(agent.sandbox) })
+         (id, team_id, slug, name, engine, model, system_prompt, sandbox, options, created_at, updated_at)
+       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $options, $createdAt, $updatedAt)`,
+    ).run({
+      model: null,
+      systemPrompt: null,
+      ...agent,
+      sandbox: JSON.stringify(agent.sandbox),
+      options: JSON.stringify(agent.options),
+    })
     return agent
   })
 

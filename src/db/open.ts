@@ -1,8 +1,9 @@
 import { Database, SQLiteError } from 'bun:sqlite'
 import { closeSync, openSync } from 'node:fs'
 import initial from './migrations/0001_initial.sql' with { type: 'text' }
+import models from './migrations/0002_models.sql' with { type: 'text' }
 
-const migrations = [initial]
+const migrations = [initial, models]
 
 // The default of 20 is less than the statements of one chat request.
 Database.MAX_QUERY_CACHE_SIZE = 200
