@@ -72,6 +72,7 @@ describe('agents', () => {
     model: 'm',
     systemPrompt: 'Be brief.',
     sandbox: { files: { '/a': 'b' }, envs: { A: 'b' }, setup: ['true'], cwd: '/srv', limits: { cpus: 0.5 } },
+    options: { maxTurns: 5 },
   }
 
   test('saved again, one keeps its id and its beginning and nothing else', () => {
@@ -84,6 +85,7 @@ describe('agents', () => {
       name: 'E',
       engine: 'acp',
       sandbox: { files: {}, envs: {}, setup: [], limits: {} },
+      options: {},
     }
     const second = saveAgent(db, teamId, bare)
     expect(second).toEqual({ ...bare, id: first.id, teamId, createdAt: first.createdAt, updatedAt: expect.any(String) })
