@@ -14,6 +14,7 @@ import { healthRoutes } from './http/health.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
+import { usageRoutes } from './http/usage.ts'
 import type { Runtime } from './runtime.ts'
 
 /** As nginx has it. */
@@ -45,6 +46,7 @@ export function createApp(runtime: Runtime): App {
     .use(threadRoutes(runtime))
     .use(chatRoutes(runtime))
     .use(tokenRoutes(runtime))
+    .use(usageRoutes(runtime))
 
   /** Elysia knows only that method and path together have no route. */
   const known = routes.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))

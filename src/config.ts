@@ -1,5 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
+import type { OperatorBudgets } from './gateway/budgets.ts'
+import { type PriceTable, type ProviderSetting, parseBaseUrl, parsePrices, parseProviders } from './gateway/settings.ts'
 import type { Limits } from './plugin.ts'
 
 /** What `serve` runs with. Checked once, at start. */
@@ -21,6 +23,21 @@ export interface Config {
   graceMs: number
   /** A sandbox's processes stop after this long without use; 0: never. */
   idleMs: number
+  models: ModelConfig
+}
+
+/** Where model calls go and what they may cost. */
+export interface ModelConfig {
+  /** `provider/model`, for agents that name none. */
+  model?: string
+  /** Of the provider that `model` names. */
+  modelUrl?: string
+  modelKey?: string
+  /** Tokens that the window of `model` takes. */
+  modelWindow?: number
+  prices: PriceTable
+  providers: Readonly<Record<string, ProviderSetting>>
+  budgets: OperatorBudgets
 }
 
 interface Setting {
@@ -48,6 +65,11 @@ const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = true) => 
 
 const path = (value: string) => resolve(text(value))
 
+const model = (value: string) => {
+  if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(value)) throw new Error('must be provider/model')
+  return value
+}
+
 const origins = (value: string) =>
   text(value)
     .split(',')
@@ -74,6 +96,25 @@ export const settings: readonly Setting[] = [
   { name: 'disk-mb', value: 'N', help: 'disk of a sandbox, 0: no limit (10240)', parse: number(0) },
   { name: 'grace-ms', value: 'N', help: 'how long runs may go on after SIGTERM (3000)', parse: number(0, 3_600_000) },
   { name: 'idle-ms', value: 'N', help: 'stop a sandbox not used for so long, 0: never (3600000)', parse: number(0) },
+  { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
+  { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
+  { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },
+  { name: 'model-window', value: 'N', help: 'tokens that the model takes (as it is known)', parse: number(1) },
+  {
+    name: 'providers',
+    value: 'JSON',
+    help: 'more providers: {"NAME":{"wire","baseUrl","keyEnv"}}',
+    parse: parseProviders,
+  },
+  { name: 'prices', value: 'JSON', help: 'USD per million tokens: {"MODEL":{"input","output"}}', parse: parsePrices },
+  { name: 'thread-budget-usd', value: 'N', help: 'of one thread, 0: no limit (0)', parse: number(0, 1e9, false) },
+  {
+    name: 'key-day-budget-usd',
+    value: 'N',
+    help: 'of one API key a day, 0: no limit (0)',
+    parse: number(0, 1e9, false),
+  },
+  { name: 'day-budget-usd', value: 'N', help: 'of the server a day, 0: no limit (0)', parse: number(0, 1e9, false) },
 ]
 
 /** All that is wrong with the settings, a line each, each with the name of its setting. */
@@ -110,6 +151,7 @@ export async function readConfig(flags: readonly string[], environment: NodeJS.P
     if (value !== undefined) set(variable(name), name, value)
   }
   for (const [name, value] of given) set(`--${name}`, name, value)
+  if (values.has('model-url') && !values.has('model')) problems.push('--model-url: wants --model provider/model')
   if (problems.length > 0) throw new ConfigError(problems)
   return configOf(values)
 }
@@ -136,10 +178,27 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     },
     graceMs: get('grace-ms', 3000),
     idleMs: get('idle-ms', 3_600_000),
+    models: modelsOf(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),
     ...(key && { apiKey: key }),
     ...(allowed && { origins: allowed }),
+  }
+}
+
+function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
+  const names = { model: 'model', modelUrl: 'model-url', modelKey: 'model-key', modelWindow: 'model-window' }
+  const given = Object.entries(names).filter(([, name]) => values.has(name))
+  const number = (name: string) => (values.get(name) as number | undefined) ?? 0
+  return {
+    ...Object.fromEntries(given.map(([field, name]) => [field, values.get(name)])),
+    prices: (values.get('prices') as PriceTable | undefined) ?? {},
+    providers: (values.get('providers') as ModelConfig['providers'] | undefined) ?? {},
+    budgets: {
+      threadUsd: number('thread-budget-usd'),
+      keyDayUsd: number('key-day-budget-usd'),
+      dayUsd: number('day-budget-usd'),
+    },
   }
 }
 
@@ -165,11 +224,17 @@ async function readFile(file: string | undefined, problems: string[]): Promise<[
   try {
     const value: unknown = await Bun.file(file).json()
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('not an object')
-    return Object.entries(value).map(([name, each]) => [name, Array.isArray(each) ? each.join(',') : String(each)])
+    return Object.entries(value).map(([name, each]) => [name, settingText(each)])
   } catch (error) {
     problems.push(`config: ${file}: ${(error as Error).message}`)
     return []
   }
+}
+
+/** A file's value as a flag would have it. */
+function settingText(value: unknown): string {
+  if (Array.isArray(value)) return value.join(',')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 function apiKey(value: string): string {

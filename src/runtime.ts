@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Config } from './config.ts'
 import type { Environments } from './core/environments.ts'
+import type { Gateway } from './gateway/gateway.ts'
 import type { Backend, Engine } from './plugin.ts'
 import type { Runs } from './runs/registry.ts'
 
@@ -12,6 +13,7 @@ export interface Runtime {
   engines: ReadonlyMap<string, Engine>
   environments: Environments
   runs: Runs
+  gateway: Gateway
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
 }

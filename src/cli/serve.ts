@@ -4,7 +4,9 @@ import { createApp } from '../app.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
 import { readAgentFiles } from '../core/agents.ts'
+import { ensureCoder } from '../core/coder.ts'
 import { createEnvironments } from '../core/environments.ts'
+import { createModelGateway } from '../core/models.ts'
 import { removeExpired } from '../core/sandboxes.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
@@ -42,6 +44,7 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
   if (!lock) throw new Error(`--data-dir: another server runs on ${config.dataDirectory}`)
   await assertBackend(db, backend, config)
 
+  const gateway = createModelGateway(db, config.models, process.env, log)
   const runtime: Runtime = {
     config,
     db,
@@ -49,12 +52,14 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
     engines,
     environments: createEnvironments(backends),
     runs: createRuns(db, { log }),
+    gateway,
     log,
   }
   const interrupted = runtime.runs.recover()
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
+  if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
 
   // Before anyone can know that it runs: a signal then must not be the end of the process.
   const stopped = new Promise(resolve => {

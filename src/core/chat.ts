@@ -8,8 +8,10 @@ import type { StoredMessage, Turn } from '../plugin.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
+import { meteredTurn } from './metered-turn.ts'
 import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
 import { createThread, getThread } from './threads.ts'
+import { type ChatOptions, withinAgent } from './turn-options.ts'
 
 export interface ChatRequest {
   sandboxId?: string
@@ -20,7 +22,7 @@ export interface ChatRequest {
   trigger?: string
   background: boolean
   externalUserId?: string
-  options: { model?: string; systemPrompt?: string }
+  options: ChatOptions
 }
 
 /** Starts a run that answers the last user message, by the contract's four routing rules. */
@@ -38,32 +40,32 @@ export async function startChat(
   const agent = getAgent(runtime, caller, slug)
   assertEngine(runtime, agent)
   const asked = lastUserMessage(request.messages)
+  const start = (sandbox: Sandbox, thread: Thread) =>
+    startRun(runtime, { agent, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }, request)
   if (sandboxId === undefined) {
     const { externalUserId } = request
     const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
     const sandbox = await createSandbox(runtime, caller, wanted, signal)
-    return startRun(runtime, agent, sandbox, createThread(runtime, caller, sandbox, request), asked, request)
+    return start(sandbox, createThread(runtime, caller, sandbox, request))
   }
   const sandbox = getSandbox(runtime, caller, sandboxId)
   if (threadId === undefined) {
-    return startRun(runtime, agent, sandbox, createThread(runtime, caller, sandbox, request), asked, request)
+    return start(sandbox, createThread(runtime, caller, sandbox, request))
   }
   const { id } = getThread(runtime, caller, sandbox, threadId)
   while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
-  return startRun(runtime, agent, sandbox, getThread(runtime, caller, sandbox, id), asked, request)
+  return start(sandbox, getThread(runtime, caller, sandbox, id))
 }
 
 /** Nothing is awaited here: the thread is free, and taken. */
 function startRun(
   runtime: Runtime,
-  agent: Agent,
-  sandbox: Sandbox,
-  thread: Thread,
-  asked: number,
+  place: { agent: Agent; sandbox: Sandbox; thread: Thread; asked: number; keyId?: string },
   request: ChatRequest,
 ): Run {
-  const { db, runs, environments } = runtime
+  const { db, runs, environments, gateway } = runtime
+  const { agent, sandbox, thread, asked, keyId } = place
   const engine = assertEngine(runtime, agent)
   return inTransaction(db, () => {
     const known = listMessages(db, thread.id)
@@ -75,6 +77,7 @@ function startRun(
     if (first && place >= 0 && request.trigger === 'regenerate-message') removeMessagesAfter(db, thread.id, first.id)
     const before = isNew ? request.messages.slice(0, asked) : place >= 0 ? known.slice(0, place) : known
     const model = request.options.model ?? agent.model
+    const { turnOptions, budgets } = withinAgent(agent.options, request.options)
     const systemPrompt = request.options.systemPrompt ?? agent.systemPrompt
     const turn: Turn = {
       prompt,
@@ -92,20 +95,30 @@ function startRun(
       // Those that the thread has already are not added again.
       messages: isNew ? request.messages : prompt,
     }
-    return runs.start(init, async function* (signal) {
+    const run: Run = runs.start(init, async function* (signal) {
       const environment = await environments.get(sandbox)
-      return yield* engine.run(turn, {
-        environment,
-        cwd: sandbox.cwd,
-        env: sandbox.envs,
-        signal,
-        options: agent.options,
-        openModel: () => {
-          throw new ApiError('invalid_request', 'This server has no model.')
-        },
-        fetch: () => Promise.reject(new ApiError('forbidden', 'This server lets nothing out.')),
-      })
+      const spender = { teamId: sandbox.teamId, agentSlug: agent.slug, sandboxId: sandbox.id, threadId: thread.id }
+      const open = () =>
+        gateway.open({
+          ...spender,
+          runId: run.id,
+          budgets,
+          ...(keyId !== undefined && { keyId }),
+          ...(model !== undefined && { model }),
+        })
+      return yield* meteredTurn(open, signal, openModel =>
+        engine.run(turn, {
+          environment,
+          cwd: sandbox.cwd,
+          env: sandbox.envs,
+          signal,
+          options: turnOptions,
+          openModel,
+          fetch: () => Promise.reject(new ApiError('forbidden', 'This server lets nothing out.')),
+        }),
+      )
     })
+    return run
   })
 }
 

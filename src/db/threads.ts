@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { newId, now } from './id.ts'
 import { type Columns, present } from './row.ts'
+import { roundUsd } from './usd.ts'
 
 export interface Thread {
   id: string
@@ -105,8 +106,8 @@ export interface ThreadUsage {
   durationMs: number | null
 }
 
-export const threadUsage = (db: Database, id: string): ThreadUsage =>
-  db
+export function threadUsage(db: Database, id: string): ThreadUsage {
+  const usage = db
     .query<ThreadUsage, { id: string }>(
       `select sum(input_tokens) as inputTokens, sum(output_tokens) as outputTokens,
          sum(input_tokens + output_tokens) as totalTokens, sum(cost_usd) as totalCostUsd,
@@ -114,3 +115,6 @@ export const threadUsage = (db: Database, id: string): ThreadUsage =>
        from runs where thread_id = $id and ended_at is not null`,
     )
     .get({ id }) ?? { inputTokens: null, outputTokens: null, totalTokens: null, totalCostUsd: null, durationMs: null }
+  const { totalCostUsd } = usage
+  return { ...usage, totalCostUsd: totalCostUsd === null ? null : roundUsd(totalCostUsd) }
+}

@@ -115,7 +115,7 @@ const withId = ({ id, role, parts }: Static<typeof Message>) => {
   return { id: id || newId('msg'), role, parts }
 }
 
-function overrides({ model, systemPrompt }: Static<typeof Options>) {
+function overrides({ systemPrompt, ...options }: Static<typeof Options>) {
   const prompt = typeof systemPrompt === 'object' ? systemPrompt.append : systemPrompt
-  return { ...(model !== undefined && { model }), ...(prompt !== undefined && { systemPrompt: prompt }) }
+  return { ...options, ...(prompt !== undefined && { systemPrompt: prompt }) }
 }

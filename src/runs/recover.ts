@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { listChunks } from '../db/chunks.ts'
+import { usageOfRun } from '../db/model-calls.ts'
 import { listActiveRuns, type RunRow } from '../db/runs.ts'
 import { rebuild } from '../stream/rebuild.ts'
 import { storeEnding } from './ending.ts'
@@ -31,7 +32,8 @@ function recoverRun(db: Database, row: RunRow): void {
     threadId: row.threadId,
     sandboxId: row.sandboxId,
     model: row.model ?? 'unknown',
-    usage: { inputTokens, outputTokens, costUsd },
+    // A call may have been stored when its run did not know it yet.
+    usage: usageOfRun(db, row.id) ?? { inputTokens, outputTokens, costUsd },
     durationMs: Math.max(0, Date.now() - Date.parse(row.startedAt)),
     chunks,
   }

@@ -4,6 +4,7 @@ import { appendMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import { insertRun, saveRunUsage, type Usage } from '../db/runs.ts'
 import { setEngineSession, startThread } from '../db/threads.ts'
+import { roundUsd } from '../db/usd.ts'
 import { ApiError } from '../errors.ts'
 import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin.ts'
 import type { Chunk } from '../stream/chunk.ts'
@@ -160,7 +161,7 @@ export class Run {
     } else {
       this.#usage.inputTokens += Math.round(amount(event.inputTokens))
       this.#usage.outputTokens += Math.round(amount(event.outputTokens))
-      this.#usage.costUsd += amount(event.costUsd)
+      this.#usage.costUsd = roundUsd(this.#usage.costUsd + amount(event.costUsd))
     }
     saveRunUsage(this.#host.db, this.id, this.#model, this.#usage)
   }

@@ -26,3 +26,5 @@ create index model_calls_team on model_calls (team_id, started_at);
 create index model_calls_run on model_calls (run_id);
 create index model_calls_thread on model_calls (thread_id);
 create index model_calls_sandbox on model_calls (sandbox_id);
+create index model_calls_agent on model_calls (team_id, agent_slug, cost_usd);
+create index model_calls_day on model_calls (started_at, cost_usd);

@@ -1,0 +1,32 @@
+import type { Database } from 'bun:sqlite'
+import { ConfigError, type ModelConfig } from '../config.ts'
+import { messageOf } from '../errors.ts'
+import { createGateway, type Gateway } from '../gateway/gateway.ts'
+import { createPrices } from '../gateway/prices.ts'
+import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
+
+/** The gateway by the configuration and the keys of the environment. Throws a ConfigError for a model without a provider. */
+export function createModelGateway(
+  db: Database,
+  config: ModelConfig,
+  environment: Readonly<Record<string, string | undefined>>,
+  log: (line: string) => void,
+): Gateway {
+  const { budgets, prices, modelWindow } = config
+  const providers = readProviders(config, environment)
+  const model = config.model ?? defaultModel(providers)
+  try {
+    if (model !== undefined) findModel(providers, model)
+  } catch (error) {
+    throw new ConfigError([`--${messageOf(error)}`])
+  }
+  return createGateway({
+    db,
+    providers,
+    budgets,
+    log,
+    prices: createPrices(prices, log),
+    ...(model !== undefined && { defaultModel: model }),
+    ...(modelWindow !== undefined && { defaultWindow: modelWindow }),
+  })
+}

@@ -1,0 +1,129 @@
+import type { Database } from 'bun:sqlite'
+import { type SpentScope, spentUsd } from '../db/model-calls.ts'
+
+/** What a run's calls may cost, in USD. Absent: no limit. */
+export interface RunBudgets {
+  maxBudgetUsd?: number
+  /** With all that the sandbox has spent. */
+  maxSandboxBudgetUsd?: number
+  /** With all that the agent has spent, in every sandbox. */
+  maxAgentBudgetUsd?: number
+}
+
+/** The operator's own limits, in USD. Absent or 0: no limit. Days are of UTC. */
+export interface OperatorBudgets {
+  threadUsd?: number
+  keyDayUsd?: number
+  /** Of the whole server. */
+  dayUsd?: number
+}
+
+/** Whose calls are counted. */
+export interface Spender {
+  teamId: string
+  keyId?: string
+  agentSlug: string
+  sandboxId: string
+  threadId: string
+  runId: string
+}
+
+interface Limit {
+  /** Whose it is, for a person. */
+  owner: string
+  scope: SpentScope
+  usd: number
+}
+
+export interface Budgets {
+  /**
+   * Holds what a call may cost at most, until `release`. A call that fits only if those in flight turn out cheaper waits
+   * for them to end and is looked at again: so no two slip under together, and none is refused for what is not spent.
+   * Resolves to the reason when a budget is used up. Rejects when `signal` aborts while it waits.
+   */
+  reserve(
+    spender: Spender,
+    budgets: RunBudgets,
+    mostUsd: number,
+    signal: AbortSignal,
+  ): Promise<{ release(): void } | { reason: string }>
+}
+
+export function createBudgets(db: Database, operator: OperatorBudgets): Budgets {
+  const reservedUsd = new Map<string, number>()
+  const waiting = new Set<() => void>()
+
+  function hold(limits: readonly Limit[], usd: number): void {
+    for (const { scope } of limits) {
+      const key = JSON.stringify(scope)
+      const held = (reservedUsd.get(key) ?? 0) + usd
+      // Sums of floats end near zero, not at it.
+      if (held > 1e-12) reservedUsd.set(key, held)
+      else reservedUsd.delete(key)
+    }
+  }
+
+  function look(limits: readonly Limit[]): { reason?: string; isTight: boolean } {
+    let isTight = false
+    for (const { owner, scope, usd } of limits) {
+      const spent = spentUsd(db, scope)
+      if (spent >= usd) return { reason: `${owner} has spent ${dollars(spent)} of its ${dollars(usd)}.`, isTight }
+      isTight ||= spent + (reservedUsd.get(JSON.stringify(scope)) ?? 0) >= usd
+    }
+    return { isTight }
+  }
+
+  const released = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        waiting.delete(wake)
+        signal.removeEventListener('abort', fail)
+      }
+      const wake = () => {
+        leave()
+        resolve()
+      }
+      const fail = () => {
+        leave()
+        reject(signal.reason)
+      }
+      signal.throwIfAborted()
+      waiting.add(wake)
+      signal.addEventListener('abort', fail)
+    })
+
+  return {
+    async reserve(spender, budgets, mostUsd, signal) {
+      const limits = limitsOf(spender, budgets, operator)
+      for (;;) {
+        const { reason, isTight } = look(limits)
+        if (reason !== undefined) return { reason }
+        if (!isTight) break
+        await released(signal)
+      }
+      hold(limits, mostUsd)
+      return {
+        release() {
+          hold(limits, -mostUsd)
+          for (const wake of [...waiting]) wake()
+        },
+      }
+    },
+  }
+}
+
+function limitsOf(spender: Spender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
+  const { teamId, keyId = null, agentSlug, sandboxId, threadId, runId } = spender
+  const from = new Date().toISOString().slice(0, 10)
+  const all: [string, SpentScope, number | undefined][] = [
+    ['The run', { runId }, budgets.maxBudgetUsd],
+    ['The sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd],
+    ['The agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd],
+    ['The thread', { threadId }, operator.threadUsd || undefined],
+    ['The API key', { teamId, keyId, from }, operator.keyDayUsd || undefined],
+    ['The server', { from }, operator.dayUsd || undefined],
+  ]
+  return all.flatMap(([owner, scope, usd]) => (usd === undefined ? [] : [{ owner, scope, usd }]))
+}
+
+const dollars = (usd: number) => `$${usd.toFixed(usd > 0 && usd < 0.1 ? 6 : 2)}`

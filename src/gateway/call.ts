@@ -1,0 +1,145 @@
+import { answerHeaders, upstreamHeaders } from './headers.ts'
+import { createMeter, type Meter } from './meter.ts'
+import type { Provider } from './providers.ts'
+import { refusal } from './refusal.ts'
+import type { Route } from './routes.ts'
+import type { TokenUsage } from './wires.ts'
+
+/** A call that may go. */
+export interface Outgoing {
+  provider: Provider
+  route: Route
+  url: string
+  /** The caller's. */
+  headers: Headers
+  body: string | undefined
+  /** Told when the provider tells nothing. */
+  estimatedInputTokens: number
+  fetch: typeof fetch
+  /** Says one line to the operator. Never a secret. */
+  log(line: string): void
+  /** Called once, before the caller sees the end. */
+  onEnd(outcome: Outcome): void
+}
+
+export interface Outcome {
+  status: 'completed' | 'failed' | 'aborted'
+  usage: TokenUsage
+}
+
+export interface Call {
+  /** The answer, as it comes. Rejects when the call was aborted before it began. */
+  answer: Promise<Response>
+  /** Ends the call upstream, now. What was seen of it is its outcome. Idempotent. */
+  abort(): void
+}
+
+const MAX_ERROR_BYTES = 64 * 1024
+const nothing: TokenUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
+
+/** Sends a call upstream. What it answers passes at the caller's pace: one piece at most is held here. */
+export function startCall(outgoing: Outgoing): Call {
+  const { provider, route, log } = outgoing
+  const upstream = new AbortController()
+  let meter: Meter | undefined
+  let isOver = false
+
+  function finish(status: Outcome['status'], usage: TokenUsage): void {
+    if (isOver) return
+    isOver = true
+    outgoing.onEnd({ status, usage })
+  }
+
+  function abort(): void {
+    // It was sent whole: without an answer, the provider bills its input all the same.
+    const asked = { ...nothing, inputTokens: outgoing.estimatedInputTokens }
+    const ended = meter?.end()
+    finish(ended ?? 'aborted', meter?.usage() ?? asked)
+    upstream.abort()
+  }
+
+  async function send(): Promise<Response> {
+    try {
+      const options: RequestInit & { timeout: false } = {
+        method: route.method,
+        headers: upstreamHeaders(outgoing.headers, provider, route.wire),
+        signal: upstream.signal,
+        // Another host must not get the key.
+        redirect: 'manual',
+        // A model may think for longer than Bun waits by default.
+        timeout: false,
+        ...(outgoing.body !== undefined && { body: outgoing.body }),
+      }
+      return await outgoing.fetch(outgoing.url, options)
+    } catch (error) {
+      if (isOver) throw error
+      finish('failed', nothing)
+      log(`${provider.name} cannot be reached${codeOf(error)}`)
+      return refusal(route.wire, 502, `The model provider ${provider.name} cannot be reached.`)
+    }
+  }
+
+  async function answer(): Promise<Response> {
+    // Who starts a call must know it before it can end.
+    await Promise.resolve()
+    const response = await send()
+    upstream.signal.throwIfAborted()
+    if (isOver) return response
+    if (response.ok) return pass(response)
+    log(`${provider.name} answered ${response.status}`)
+    const text = await scrubbed(response, provider.key).catch(() => '')
+    upstream.abort()
+    finish('failed', nothing)
+    if (response.status < 400) return refusal(route.wire, 502, `${provider.name} answered ${response.status}.`)
+    return new Response(text, { status: response.status, headers: answerHeaders(response) })
+  }
+
+  function pass(response: Response): Response {
+    const { status, body } = response
+    const isStream = /^text\/event-stream/i.test(response.headers.get('content-type') ?? '')
+    const passed = createMeter(route.wire, isStream, outgoing.estimatedInputTokens)
+    meter = passed
+    if (!body) {
+      finish('completed', nothing)
+      return new Response(null, { status, headers: answerHeaders(response) })
+    }
+    const reader = body.getReader()
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            const { done, value } = await reader.read()
+            if (!done) {
+              passed.push(value)
+              return controller.enqueue(value)
+            }
+            finish(passed.end() ?? 'failed', passed.usage())
+            controller.close()
+          } catch (error) {
+            finish(passed.end() ?? 'failed', passed.usage())
+            controller.error(error)
+          }
+        },
+        cancel: abort,
+      },
+      { highWaterMark: 0 },
+    )
+    return new Response(stream, { status, headers: answerHeaders(response) })
+  }
+
+  return { answer: answer(), abort }
+}
+
+/** An error's text, bounded. Some servers repeat the key that they refuse. */
+async function scrubbed(response: Response, key: string | undefined): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (text.length > MAX_ERROR_BYTES) break
+  }
+  return key ? text.replaceAll(key, '***') : text
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? `: ${error.code}` : ''

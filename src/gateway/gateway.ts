@@ -1,0 +1,116 @@
+import type { Database } from 'bun:sqlite'
+import type { ModelAccess } from '../plugin.ts'
+import { createBudgets, type OperatorBudgets } from './budgets.ts'
+import { tokenOf } from './headers.ts'
+import type { Prices } from './prices.ts'
+import { findModel, nameModel, type Provider } from './providers.ts'
+import { refusal } from './refusal.ts'
+import { findRoute, splitPath } from './routes.ts'
+import { type CallUsage, createSession, type GatewayRun, type Session } from './session.ts'
+
+export interface GatewayOptions {
+  db: Database
+  providers: ReadonlyMap<string, Provider>
+  prices: Prices
+  budgets?: OperatorBudgets
+  /** `provider/model`, for a run that names none. */
+  defaultModel?: string
+  /** Tokens that the default model's window takes. */
+  defaultWindow?: number
+  /** Says one line to the operator. Never a secret. */
+  log(line: string): void
+  /** In place of the network. */
+  fetch?: typeof fetch
+}
+
+/** The only way out for model calls: it holds the keys, meters every call and enforces the budgets. */
+export interface Gateway {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly defaultModel: string | undefined
+  /** Lets a run call its model. Throws invalid_request when it has none, or the model's provider is not set up. */
+  open(run: Omit<GatewayRun, 'model'> & { model?: string }): GatewaySession
+  /** Answers a request to `/gateway/PROVIDER/…` that shows a run's token. Rejects only when its caller has gone. */
+  handle(request: Request): Promise<Response>
+}
+
+export interface GatewaySession {
+  /** What an engine may know: it is worth nothing once the session is closed. */
+  access: ModelAccess
+  /** The reason, once a budget has refused a call: fit to be shown. */
+  readonly refusal: string | undefined
+  /** What calls have used since the last take; undefined when none has ended. */
+  takeUsage(): CallUsage | undefined
+  /** Revokes the token and ends the calls upstream. Resolves when all calls are stored. Idempotent. */
+  close(): Promise<void>
+}
+
+/** Nobody can dial it: in-process calls stay in the process. */
+const IN_PROCESS_ORIGIN = 'http://gateway.invalid'
+/** Where a sandbox has its relay to the server. */
+const INSIDE_ORIGIN = 'http://127.0.0.1:3128'
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { db, providers, prices, log, defaultModel, defaultWindow } = options
+  const host = { db, prices, log, budgets: createBudgets(db, options.budgets ?? {}), fetch: options.fetch ?? fetch }
+  const sessions = new Map<string, Session>()
+
+  async function handle(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    const place = splitPath(pathname)
+    if (!place) return refusal('openai-chat', 404, 'This is no path of the gateway.')
+    // Clients ask whether anyone is there before they have a call to make.
+    if (request.method === 'HEAD') return new Response(null)
+    const session = sessions.get(tokenOf(request.headers) ?? '')
+    const wire = session?.provider.wire ?? providers.get(place.provider)?.wire ?? 'openai-chat'
+    const route = findRoute(session?.provider ?? { wire }, place.rest)
+    if (!session) return refusal(route?.wire ?? wire, 401, 'The token is not known, or its run has ended.')
+    if (session.provider.name !== place.provider) {
+      return refusal(route?.wire ?? wire, 403, `This run's provider is ${session.provider.name}.`)
+    }
+    if (route?.method !== request.method) {
+      return refusal(route?.wire ?? wire, 403, `${request.method} ${place.rest} is not let through.`)
+    }
+    return await session.call(request, route)
+  }
+
+  const inProcess = Object.assign(
+    async (input: string | URL | Request, init?: RequestInit) =>
+      await handle(input instanceof Request ? new Request(input, init) : new Request(String(input), init)),
+    { preconnect: () => {} },
+  )
+
+  return {
+    providers,
+    defaultModel,
+    handle,
+    open({ model: asked = defaultModel, ...run }) {
+      const model = nameModel(asked, defaultModel)
+      const { provider, id } = findModel(providers, model)
+      const session = createSession(host, { ...run, model }, provider, id)
+      sessions.set(session.token, session)
+      const path = `/gateway/${provider.name}/v1`
+      const known = model === defaultModel ? defaultWindow : undefined
+      const contextTokens = known ?? prices.contextTokens(provider, id)
+      return {
+        access: {
+          provider: provider.name,
+          wire: provider.wire,
+          id,
+          baseUrl: IN_PROCESS_ORIGIN + path,
+          insideBaseUrl: INSIDE_ORIGIN + path,
+          token: session.token,
+          fetch: inProcess,
+          ...(contextTokens !== undefined && { contextTokens }),
+        },
+        get refusal() {
+          return session.refusal
+        },
+        takeUsage: () => session.takeUsage(),
+        async close() {
+          sessions.delete(session.token)
+          session.close()
+        },
+      }
+    },
+  }
+}

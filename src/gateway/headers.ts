@@ -1,0 +1,57 @@
+import type { Provider } from './providers.ts'
+import type { CallWire } from './routes.ts'
+
+/** Credentials of the caller, and what belongs to its own connection. */
+const dropped = [
+  'authorization',
+  'x-api-key',
+  'x-goog-api-key',
+  'api-key',
+  'cookie',
+  'host',
+  'content-length',
+  'accept-encoding',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'forwarded',
+  'via',
+]
+
+/** The token that a caller shows, in any of the ways that SDKs have. */
+export function tokenOf(headers: Headers): string | undefined {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
+  return headers.get('x-api-key') ?? bearer ?? headers.get('x-goog-api-key') ?? undefined
+}
+
+/** The headers of the call upstream: the caller's, with the real key in place of its token. */
+export function upstreamHeaders(from: Headers, { key }: Provider, wire: CallWire): Headers {
+  const headers = new Headers(from)
+  const hopByHop = (from.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase())
+  for (const name of [...from.keys()]) {
+    if (dropped.includes(name) || hopByHop.includes(name) || /^(proxy|x-forwarded)-/.test(name)) headers.delete(name)
+  }
+  // What is compressed cannot be metered as it passes.
+  headers.set('accept-encoding', 'identity')
+  if (wire === 'anthropic' && !headers.has('anthropic-version')) headers.set('anthropic-version', '2023-06-01')
+  if (!key) return headers
+  if (wire === 'anthropic') headers.set('x-api-key', key)
+  else if (wire === 'gemini') headers.set('x-goog-api-key', key)
+  else headers.set('authorization', `Bearer ${key}`)
+  return headers
+}
+
+const shown =
+  /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|request-id|x-request-id|.*ratelimit.*)$/
+
+/** The headers of the answer: what a client acts on, and nothing of the operator's account. */
+export function answerHeaders({ headers: from, status }: Response): Headers {
+  const headers = new Headers([...from].filter(([name]) => shown.test(name)))
+  // A key that the provider refuses does not get better by asking again.
+  if (status === 401 || status === 403) headers.set('x-should-retry', 'false')
+  return headers
+}

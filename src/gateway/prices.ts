@@ -1,0 +1,47 @@
+import { calcPrice } from '@pydantic/genai-prices'
+import { roundUsd } from '../db/usd.ts'
+import type { Provider } from './providers.ts'
+import type { PriceTable } from './settings.ts'
+import type { TokenUsage } from './wires.ts'
+
+export interface Prices {
+  /** What a call costs, in USD to the billionth. Zero for a model without a known price, which is logged once. */
+  costUsd(provider: Provider, modelId: string, usage: TokenUsage): number
+  /** How many tokens the model's window takes; undefined when that is not known. */
+  contextTokens(provider: Provider, modelId: string): number | undefined
+}
+
+/** Prices of the list that is built in, under the operator's own. Nothing is fetched. */
+export function createPrices(overrides: PriceTable, log: (line: string) => void): Prices {
+  const unknown = new Set<string>()
+
+  function listed({ priceList }: Provider, modelId: string, usage: Readonly<Record<string, number>>) {
+    return priceList === undefined ? null : calcPrice(usage, modelId, { providerId: priceList })
+  }
+
+  return {
+    costUsd(provider, modelId, usage) {
+      const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage
+      const name = `${provider.name}/${modelId}`
+      const price = overrides[name] ?? overrides[modelId]
+      if (price) {
+        const { input, output, cacheRead = input, cacheWrite = input } = price
+        const uncached = inputTokens - cacheReadTokens - cacheWriteTokens
+        const total =
+          uncached * input + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite + outputTokens * output
+        return roundUsd(total / 1e6)
+      }
+      const found = listed(provider, modelId, {
+        input_tokens: inputTokens,
+        output_tokens: outputTokens,
+        cache_read_tokens: cacheReadTokens,
+        cache_write_tokens: cacheWriteTokens,
+      })
+      if (found) return roundUsd(found.total_price)
+      if (!unknown.has(name)) log(`no price is known for ${name}: its calls count as 0 USD; set one in "prices"`)
+      unknown.add(name)
+      return 0
+    },
+    contextTokens: (provider, modelId) => listed(provider, modelId, { input_tokens: 0 })?.model.context_window,
+  }
+}

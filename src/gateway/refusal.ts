@@ -1,0 +1,30 @@
+import type { CallWire } from './routes.ts'
+
+const kinds = {
+  400: { anthropic: 'invalid_request_error', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  401: { anthropic: 'authentication_error', openai: 'invalid_request_error', gemini: 'UNAUTHENTICATED' },
+  402: { anthropic: 'billing_error', openai: 'insufficient_quota', gemini: 'RESOURCE_EXHAUSTED' },
+  403: { anthropic: 'permission_error', openai: 'invalid_request_error', gemini: 'PERMISSION_DENIED' },
+  404: { anthropic: 'not_found_error', openai: 'invalid_request_error', gemini: 'NOT_FOUND' },
+  413: { anthropic: 'request_too_large', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
+  429: { anthropic: 'rate_limit_error', openai: 'rate_limit_error', gemini: 'RESOURCE_EXHAUSTED' },
+  502: { anthropic: 'api_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
+} as const
+
+export type RefusalStatus = keyof typeof kinds
+
+/** The gateway's own error, in the shape of the provider's. Clients try again only what may get better. */
+export function refusal(wire: CallWire, status: RefusalStatus, message: string, code?: string): Response {
+  const kind = kinds[status]
+  const retry = status === 429 || status === 502
+  return Response.json(bodyOf(wire, status, message, code ?? kind.openai), {
+    status,
+    headers: { 'x-should-retry': String(retry) },
+  })
+
+  function bodyOf(wire: CallWire, status: number, message: string, code: string) {
+    if (wire === 'anthropic') return { type: 'error', error: { type: kind.anthropic, message } }
+    if (wire === 'gemini') return { error: { code: status, message, status: kind.gemini } }
+    return { error: { message, type: kind.openai, param: null, code } }
+  }
+}

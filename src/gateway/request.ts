@@ -1,0 +1,39 @@
+import { objectOf } from './body.ts'
+import type { RefusalStatus } from './refusal.ts'
+import type { Route } from './routes.ts'
+
+/** A call's body, checked. */
+export interface Admitted {
+  /** Written anew: a provider must not find another model in it than was found here. */
+  body: string
+  maxOutputTokens: number
+}
+
+/** Where a call names no bound of its own. */
+const USUAL_OUTPUT_TOKENS = 16_384
+
+/** Checks a call's body against what its run may do, and adds what metering needs. */
+export function admit(
+  route: Route,
+  modelId: string,
+  body: Record<string, unknown> | undefined,
+): Admitted | { status: RefusalStatus; message: string } {
+  if (!body) return { status: 400, message: 'The body is not a JSON object.' }
+  const asked = route.model ?? body.model
+  if (asked !== modelId) return { status: 403, message: `This run's model is ${modelId}.` }
+  // What goes on after the answer is not metered.
+  if (body.background === true) return { status: 403, message: 'Calls in the background are not possible here.' }
+  const isChatStream = route.wire === 'openai-chat' && body.stream === true
+  const options = isChatStream && { stream_options: { ...objectOf(body.stream_options), include_usage: true } }
+  return { body: JSON.stringify({ ...body, ...options }), maxOutputTokens: maxOutputTokens(body) }
+}
+
+function maxOutputTokens(body: Record<string, unknown>): number {
+  const named = [
+    body.max_tokens,
+    body.max_completion_tokens,
+    body.max_output_tokens,
+    objectOf(body.generationConfig)?.maxOutputTokens,
+  ].filter(value => typeof value === 'number')
+  return Math.min(Math.max(...named, 0) || USUAL_OUTPUT_TOKENS, 1_000_000)
+}

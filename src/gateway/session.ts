@@ -1,0 +1,162 @@
+import type { Database } from 'bun:sqlite'
+import { randomBytes } from 'node:crypto'
+import { now } from '../db/id.ts'
+import { insertModelCall } from '../db/model-calls.ts'
+import { roundUsd } from '../db/usd.ts'
+import { messageOf } from '../errors.ts'
+import type { EngineEvent } from '../plugin.ts'
+import { parseObject, readBody } from './body.ts'
+import type { Budgets, RunBudgets, Spender } from './budgets.ts'
+import { type Call, type Outcome, startCall } from './call.ts'
+import { estimateTokens } from './meter.ts'
+import type { Prices } from './prices.ts'
+import type { Provider } from './providers.ts'
+import { refusal } from './refusal.ts'
+import { type Admitted, admit } from './request.ts'
+import { type Route, upstreamUrl } from './routes.ts'
+
+/** Whom a run's calls are for, and what they may be. */
+export interface GatewayRun extends Spender {
+  /** `provider/model`. */
+  model: string
+  budgets: RunBudgets
+}
+
+/** What calls used, as a run takes it. */
+export type CallUsage = Omit<Extract<EngineEvent, { type: 'usage' }>, 'type'>
+
+export interface SessionHost {
+  db: Database
+  prices: Prices
+  budgets: Budgets
+  fetch: typeof fetch
+  log(line: string): void
+}
+
+/** A run's way through the gateway. */
+export interface Session {
+  readonly token: string
+  readonly provider: Provider
+  /** The reason, once a budget has refused a call. */
+  readonly refusal: string | undefined
+  /** Answers a call on one of the routes. Rejects when the caller has gone. */
+  call(request: Request, route: Route): Promise<Response>
+  /** What calls have used since the last take; undefined when none has ended. */
+  takeUsage(): CallUsage | undefined
+  /** Ends the calls upstream and refuses new ones. On return every call is stored. */
+  close(): void
+}
+
+/** Of one run. Claude Code asks for a handful at once. */
+const MAX_CALLS_AT_ONCE = 32
+
+export function createSession(host: SessionHost, run: GatewayRun, provider: Provider, modelId: string): Session {
+  const { db, prices, budgets } = host
+  const closed = new AbortController()
+  const calls = new Set<Call>()
+  let callCount = 0
+  let refused: string | undefined
+  let pending: CallUsage | undefined
+  const log = (line: string) => host.log(`${run.runId}: ${line}`)
+
+  function record({ status, usage }: Outcome, startedAt: string, durationMs: number): void {
+    const { budgets: _, model, ...spender } = run
+    const costUsd = prices.costUsd(provider, modelId, usage)
+    try {
+      const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
+      insertModelCall(db, { ...call, ...usage })
+    } catch (error) {
+      log(`a model call could not be stored: ${messageOf(error)}`)
+      return
+    }
+    pending = {
+      model,
+      inputTokens: (pending?.inputTokens ?? 0) + usage.inputTokens,
+      outputTokens: (pending?.outputTokens ?? 0) + usage.outputTokens,
+      costUsd: roundUsd((pending?.costUsd ?? 0) + costUsd),
+    }
+  }
+
+  async function send(request: Request, route: Route, admitted: Admitted | undefined): Promise<Response> {
+    const body = admitted?.body
+    const estimatedInputTokens = body && route.metered ? estimateTokens(body) : 0
+    let release = () => {}
+    if (route.metered) {
+      const most = { inputTokens: estimatedInputTokens, outputTokens: admitted?.maxOutputTokens ?? 0 }
+      const mostUsd = prices.costUsd(provider, modelId, { ...most, cacheReadTokens: 0, cacheWriteTokens: 0 })
+      const signal = AbortSignal.any([closed.signal, request.signal])
+      const reserved = await budgets.reserve(run, run.budgets, mostUsd, signal)
+      if ('reason' in reserved) {
+        refused = `budget_exceeded: ${reserved.reason}`
+        log(refused)
+        return refusal(route.wire, 402, refused, 'budget_exceeded')
+      }
+      release = reserved.release
+    }
+    const startedAt = now()
+    const startedAtMs = performance.now()
+    const call = startCall({
+      provider,
+      route,
+      url: upstreamUrl(provider, route, new URL(request.url).search),
+      headers: request.headers,
+      body,
+      estimatedInputTokens,
+      fetch: host.fetch,
+      log,
+      onEnd(outcome) {
+        request.signal.removeEventListener('abort', abort)
+        calls.delete(call)
+        if (route.metered) record(outcome, startedAt, Math.round(performance.now() - startedAtMs))
+        release()
+      },
+    })
+    const abort = () => call.abort()
+    calls.add(call)
+    request.signal.addEventListener('abort', abort)
+    if (request.signal.aborted || closed.signal.aborted) call.abort()
+    return await call.answer
+  }
+
+  return {
+    token: `tbr_${randomBytes(32).toString('base64url')}`,
+    provider,
+    get refusal() {
+      return refused
+    },
+    async call(request, route) {
+      const ended = () => refusal(route.wire, 401, 'The run that this token was for has ended.')
+      if (callCount >= MAX_CALLS_AT_ONCE) {
+        return refusal(route.wire, 429, `A run may have ${MAX_CALLS_AT_ONCE} calls waiting for their answer.`)
+      }
+      callCount += 1
+      try {
+        let admitted: Admitted | undefined
+        if (route.method === 'POST') {
+          const bytes = await readBody(request)
+          const checked = bytes ? admit(route, modelId, parseObject(bytes.toString('utf8'))) : tooLarge
+          if ('message' in checked) return refusal(route.wire, checked.status, checked.message)
+          admitted = checked
+        }
+        return closed.signal.aborted ? ended() : await send(request, route, admitted)
+      } catch (error) {
+        request.signal.throwIfAborted()
+        if (closed.signal.aborted) return ended()
+        throw error
+      } finally {
+        callCount -= 1
+      }
+    },
+    takeUsage() {
+      const usage = pending
+      pending = undefined
+      return usage
+    },
+    close() {
+      closed.abort()
+      for (const call of calls) call.abort()
+    },
+  }
+}
+
+const tooLarge = { status: 413, message: 'A call may have 32 MB.' } as const

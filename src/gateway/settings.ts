@@ -1,0 +1,77 @@
+import type { ModelAccess } from '../plugin.ts'
+
+/** USD per million tokens. Cache tokens cost as input where they have no price of their own. */
+export interface ModelPrice {
+  input: number
+  output: number
+  cacheRead?: number
+  cacheWrite?: number
+}
+
+/** Prices by `provider/model` or by the model's id alone. */
+export type PriceTable = Readonly<Record<string, ModelPrice>>
+
+/** A provider as the operator writes it. */
+export interface ProviderSetting {
+  wire: ModelAccess['wire']
+  /** With the API's version path. */
+  baseUrl: string
+  /** The environment variable with its key; undefined: it wants none. */
+  keyEnv?: string
+}
+
+const wires: readonly string[] = ['anthropic', 'openai-responses', 'openai-chat'] satisfies ModelAccess['wire'][]
+
+/** Reads the setting `prices`. Throws an error that says what it must be. */
+export function parsePrices(text: string): PriceTable {
+  const table = parseObject(text)
+  for (const [model, price] of Object.entries(table)) {
+    if (!isPrice(price)) throw new Error(`${model}: must have input and output, and may have cacheRead and cacheWrite`)
+  }
+  return table as PriceTable
+}
+
+/** Reads the setting `providers`. Throws an error that says what it must be. */
+export function parseProviders(text: string): Record<string, ProviderSetting> {
+  const table = parseObject(text)
+  for (const [name, provider] of Object.entries(table)) {
+    if (!isProviderName(name)) throw new Error(`${name}: must be lower-case letters, digits and hyphens`)
+    if (!isProvider(provider))
+      throw new Error(`${name}: must have wire (${wires.join(', ')}) and baseUrl, may have keyEnv`)
+  }
+  return table as Record<string, ProviderSetting>
+}
+
+/** Provider names are part of paths and of model names. */
+export const isProviderName = (name: string): boolean => /^[a-z0-9][a-z0-9-]{0,63}$/.test(name)
+
+/** Throws when it is no http or https URL, or holds credentials. */
+export function parseBaseUrl(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw new Error('must be a URL like http://localhost:11434/v1')
+  }
+  return url.href
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  const value: unknown = JSON.parse(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('must be a JSON object')
+  return value as Record<string, unknown>
+}
+
+function isPrice(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('input' in value) || !('output' in value)) return false
+  const known = ['input', 'output', 'cacheRead', 'cacheWrite']
+  return Object.entries(value).every(
+    ([name, usd]) => known.includes(name) && typeof usd === 'number' && Number.isFinite(usd) && usd >= 0,
+  )
+}
+
+function isProvider(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('wire' in value) || !('baseUrl' in value)) return false
+  if (!wires.includes(String(value.wire)) || typeof value.baseUrl !== 'string') return false
+  if ('keyEnv' in value && typeof value.keyEnv !== 'string') return false
+  parseBaseUrl(value.baseUrl)
+  return true
+}
