@@ -1,0 +1,134 @@
+import { afterEach } from 'bun:test'
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { streamText } from 'ai'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createKey } from '../../src/core/access.ts'
+import { type AgentOptions, saveAgent } from '../../src/db/agents.ts'
+import { findTeam } from '../../src/db/teams.ts'
+import { messageOf } from '../../src/errors.ts'
+import type { Engine, Environment, TurnOptions } from '../../src/plugin.ts'
+import { createRuns } from '../../src/runs/registry.ts'
+import type { Runtime } from '../../src/runtime.ts'
+import { type Frame, read } from '../runs/support.ts'
+import { type GatewayScene, gatewayScene } from './support.ts'
+
+type SceneOptions = Parameters<typeof gatewayScene>[0]
+
+/** Makes a model call for each line of the prompt, and says what it answers. */
+function modelEngine(given: TurnOptions[]): Engine {
+  return {
+    name: 'model',
+    async *run({ prompt }, { openModel, signal, options }) {
+      given.push(options)
+      const { baseUrl, token, fetch, id } = openModel()
+      const model = createAnthropic({ baseURL: baseUrl, apiKey: token, fetch })(id)
+      const text = String(prompt[0]?.parts[0]?.text)
+      for (const [index, line] of text.split('\n').entries()) {
+        // Cleanup that takes for ever must not hide what was spent.
+        const isDeaf = line.includes('DEAF')
+        const errors: unknown[] = []
+        const answer = streamText({
+          model,
+          prompt: line,
+          maxRetries: 0,
+          abortSignal: signal,
+          onError: e => void errors.push(e.error),
+        })
+        for await (const delta of answer.textStream) yield { type: 'text', id: `t${index}`, delta }
+        if (signal.aborted && isDeaf) await new Promise(() => {})
+        if (signal.aborted) return { status: 'cancelled' }
+        if (line.includes('THROW')) throw new Error('broken engine')
+        if (errors.length > 0)
+          return { status: 'failed', error: { code: 'internal_error', message: messageOf(errors[0]) } }
+        // Engines may count too: it is the gateway's count that holds.
+        yield { type: 'usage', inputTokens: 999, outputTokens: 999, costUsd: 999 }
+      }
+      return { status: 'completed' }
+    },
+  }
+}
+
+export interface ChatApp extends GatewayScene {
+  runtime: Runtime
+  key: string
+  /** What engines were given. */
+  options: TurnOptions[]
+  agent(slug: string, options: AgentOptions): void
+  request(method: string, path: string, body?: unknown, key?: string): Promise<Response>
+  /** Starts a chat, and reads it until its end or until `enough`. */
+  chat(
+    slug: string,
+    text: string,
+    fields?: object,
+  ): Promise<{ ids: Record<string, string>; body: ReadableStream<Uint8Array> }>
+  frames(body: ReadableStream<Uint8Array>): Promise<Frame[]>
+}
+
+const running: Runtime[] = []
+afterEach(async () => {
+  for (const runtime of running.splice(0)) await runtime.runs.close(0)
+})
+
+/** The whole application in this process, with environments that do nothing. */
+export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp> {
+  const scene = gatewayScene(sceneOptions)
+  const { db, gateway } = scene
+  const log = (line: string) => void scene.log.push(line)
+  const environment = (id: string) => ({ id, confinement: [], destroy: async () => {} }) as unknown as Environment
+  const options: TurnOptions[] = []
+  const runtime: Runtime = {
+    config: await readConfig(['--data-dir', '/nonexistent'], {}),
+    db,
+    backends: new Map(),
+    engines: new Map([['model', modelEngine(options)]]),
+    environments: {
+      create: async ({ id }) => environment(id),
+      get: async ({ environmentId }) => environment(environmentId),
+      destroy: async () => {},
+    },
+    runs: createRuns(db, { log, graceMs: 200 }),
+    gateway,
+    log,
+  }
+  running.push(runtime)
+  const app = createApp(runtime)
+  const { key } = createKey(db, { team: 'default', name: 'test' })
+  const request = (method: string, path: string, body?: unknown, as = key) =>
+    app.fetch(
+      new Request(`http://localhost${path}`, {
+        method,
+        headers: { authorization: `Bearer ${as}` },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    )
+  const agent = (slug: string, agentOptions: AgentOptions) => {
+    const sandbox = { files: {}, envs: {}, setup: [], limits: {} }
+    const model = 'anthropic/claude-sonnet-4-6'
+    saveAgent(db, findTeam(db, 'default')!.id, {
+      slug,
+      name: slug,
+      engine: 'model',
+      model,
+      sandbox,
+      options: agentOptions,
+    })
+  }
+  agent('coder', {})
+  return {
+    ...scene,
+    runtime,
+    key,
+    options,
+    agent,
+    request,
+    async chat(slug, text, fields = {}) {
+      const messages = [{ role: 'user', parts: [{ type: 'text', text }] }]
+      const answer = await request('POST', `/v1/chat/${slug}`, { messages, ...fields })
+      if (!answer.body || answer.status !== 200) throw new Error(await answer.text())
+      const ids = { sandboxId: answer.headers.get('x-sandbox-id')!, threadId: answer.headers.get('x-thread-id')! }
+      return { ids, body: answer.body }
+    },
+    frames: async body => (await read(body)).frames,
+  }
+}
