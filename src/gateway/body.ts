@@ -15,10 +15,17 @@ export async function readBody(request: Request): Promise<Buffer | undefined> {
 }
 
 /** A JSON object, or undefined. */
-export function parseObject(text: string): Record<string, unknown> | undefined {
+export const parseObject = (text: string): Record<string, unknown> | undefined => objectOf(parse(text))
+
+/** The objects of a JSON list. */
+export function parseObjects(text: string): Record<string, unknown>[] {
+  const value = parse(text)
+  return Array.isArray(value) ? value.map(objectOf).filter(item => item !== undefined) : []
+}
+
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return objectOf(value)
+    return JSON.parse(text)
   } catch {
     return undefined
   }

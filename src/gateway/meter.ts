@@ -1,4 +1,4 @@
-import { parseObject } from './body.ts'
+import { parseObject, parseObjects } from './body.ts'
 import type { CallWire } from './routes.ts'
 import { readers, type TokenUsage } from './wires.ts'
 
@@ -25,14 +25,19 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   let characters = 0
   let end: 'completed' | 'failed' | undefined
 
-  function read(text: string): void {
-    const event = parseObject(text)
-    if (!event) return
+  function read(event: Record<string, unknown>): void {
     const sight = readers[wire](event)
     // What a stream tells again is the sum so far; some tell all of it only at the end, some then leave the cache out.
     for (const [name, tokens] of entriesOf(sight.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
     characters += sight.characters
     end ??= sight.end
+  }
+
+  /** An answer is one object; Gemini streams a list of them to who does not ask for events. */
+  function readWhole(text: string): void {
+    const events = text.trimStart().startsWith('[') ? parseObjects(text) : [parseObject(text)]
+    for (const event of events) if (event) read(event)
+    if (events.some(Boolean) && Object.keys(seen).length > 0) end ??= 'completed'
   }
 
   function keep(text: string): void {
@@ -57,7 +62,8 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   /** All four wires have an event's data on one line. */
   function takeLine(): void {
     const line = takeKept()
-    if (line.startsWith('data:') && line.trimEnd() !== 'data: [DONE]') read(line.slice(5))
+    const event = line.startsWith('data:') ? parseObject(line.slice(5)) : undefined
+    if (event) read(event)
   }
 
   return {
@@ -73,14 +79,9 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
       if (start < text.length) keep(text.slice(start))
     },
     end() {
-      if (!isStream && end === undefined) {
-        const text = kept.join('')
-        // An answer of these wires is one object; half of one is not read.
-        if (text.trimEnd().endsWith('}')) {
-          read(text)
-          end ??= Object.keys(seen).length > 0 ? 'completed' : undefined
-        }
-      }
+      // A last line may lack its end; a line that was cut is no JSON, and is not read.
+      if (isStream) takeLine()
+      else if (end === undefined && !isDropped) readWhole(kept.join(''))
       return end
     },
     usage() {
@@ -101,14 +102,27 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
 
 /** Tokens of a request by its size. What looks like a file in base64 counts as one image. */
 export function estimateTokens(body: string): number {
+  let characters = 0
   let images = 0
-  const text = body.replaceAll(/[A-Za-z0-9+/]{2000,}={0,2}/g, () => {
-    images += 1
-    return ''
-  })
-  return Math.ceil(text.length / CHARACTERS_PER_TOKEN) + images * TOKENS_PER_IMAGE
+  let run = 0
+  // By hand, and not by a pattern: a body made for it would have one look at each character a thousand times.
+  for (let index = 0; index <= body.length; index++) {
+    if (isBase64(body.charCodeAt(index))) {
+      run += 1
+      continue
+    }
+    if (run >= MIN_IMAGE_CHARACTERS) images += 1
+    else characters += run
+    characters += 1
+    run = 0
+  }
+  return Math.ceil(characters / CHARACTERS_PER_TOKEN) + images * TOKENS_PER_IMAGE
 }
 
+const isBase64 = (code: number) =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 47 && code <= 57) || code === 43
+
+const MIN_IMAGE_CHARACTERS = 2000
 const TOKENS_PER_IMAGE = 1500
 
 const entriesOf = (usage: Partial<TokenUsage> = {}) => Object.entries(usage) as [keyof TokenUsage, number][]

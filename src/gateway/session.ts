@@ -92,6 +92,10 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
         return refusal(route.wire, 402, refused, 'budget_exceeded')
       }
       release = reserved.release
+      if (signal.aborted) {
+        release()
+        throw signal.reason
+      }
     }
     const startedAt = now()
     const startedAtMs = performance.now()
@@ -114,7 +118,6 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
     const abort = () => call.abort()
     calls.add(call)
     request.signal.addEventListener('abort', abort)
-    if (request.signal.aborted || closed.signal.aborted) call.abort()
     return await call.answer
   }
 
@@ -138,6 +141,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
           if ('message' in checked) return refusal(route.wire, checked.status, checked.message)
           admitted = checked
         }
+        request.signal.throwIfAborted()
         return closed.signal.aborted ? ended() : await send(request, route, admitted)
       } catch (error) {
         request.signal.throwIfAborted()

@@ -131,3 +131,47 @@ test('usage in every group adds up to the calls', async () => {
   expect(usageBy(db, 'team_other', 'agent')).toEqual([])
   expect(usageBy(db, teamId, 'day', { to: '2020-01-01' })).toEqual([])
 })
+
+test("Gemini's stream without events, a list of objects, is metered exactly", async () => {
+  const list = [
+    { candidates: [{ content: { parts: [{ text: 'Hi' }] } }] },
+    {
+      candidates: [{ finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2, thoughtsTokenCount: 1 },
+    },
+  ]
+  const { open, calls } = gatewayScene({
+    fetch: Object.assign(async () => Response.json(list), { preconnect: () => {} }),
+  })
+  await (await call(open({ model: 'gemini/gemini-2.5-flash' }), wireCases[3]!, 'hi')).text()
+  expect(calls()).toMatchObject([{ status: 'completed', inputTokens: 7, outputTokens: 3 }])
+})
+
+test('an event is read whole, however its bytes come', async () => {
+  const event =
+    'data: {"choices":[{"finish_reason":"stop","delta":{"content":"ä€"}}],"usage":{"prompt_tokens":7,"completion_tokens":2}}'
+  const bytes = new TextEncoder().encode(`: comment\r\n\r\n${event}`)
+  const body = () =>
+    new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte))
+        controller.close()
+      },
+    })
+  const answer = async () => new Response(body(), { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
+  const { open, calls } = gatewayScene({ fetch: Object.assign(answer, { preconnect: () => {} }) })
+  const text = await (await call(open({ model: 'local/qwen3:8b' }), wireCases[1]!, 'hi')).text()
+  expect(text).toBe(new TextDecoder().decode(bytes))
+  expect(calls()).toMatchObject([{ status: 'completed', inputTokens: 7, outputTokens: 2 }])
+})
+
+test('numbers of a provider that make no sense are not believed', async () => {
+  const usage = { prompt_tokens: -5, completion_tokens: 1e300, prompt_tokens_details: { cached_tokens: 5e6 } }
+  const answer = async () => Response.json({ choices: [{ finish_reason: 'stop' }], usage })
+  const { open, calls } = gatewayScene({ fetch: Object.assign(answer, { preconnect: () => {} }) })
+  await (await call(open({ model: 'local/qwen3:8b' }), wireCases[1]!, 'hi', { stream: false })).text()
+  const [row] = calls()
+  expect(row!.inputTokens).toBeGreaterThan(0)
+  expect(row!.outputTokens).toBeLessThan(100)
+  expect(row!.cacheReadTokens).toBe(row!.inputTokens)
+})
