@@ -42,11 +42,16 @@ export const listActiveRuns = (db: Database): RunRow[] =>
   db.query<RunRow, []>(`select ${columns} from runs where status = 'active' order by id`).all()
 
 /** Keeps what a crash would lose: the log has it only at the end. */
-export function saveRunUsage(db: Database, id: string, model: string, usage: Usage): void {
+export function saveRunUsage(
+  db: Database,
+  id: string,
+  model: string,
+  { inputTokens, outputTokens, costUsd }: Usage,
+): void {
   db.query(
     `update runs set model = $model, input_tokens = $inputTokens, output_tokens = $outputTokens, cost_usd = $costUsd
      where id = $id`,
-  ).run({ id, model, ...usage })
+  ).run({ id, model, inputTokens, outputTokens, costUsd })
 }
 
 /** Ends an active run, now. */

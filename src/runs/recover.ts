@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { listChunks } from '../db/chunks.ts'
 import { usageOfRun } from '../db/model-calls.ts'
-import { listActiveRuns, type RunRow } from '../db/runs.ts'
+import { listActiveRuns, type RunRow, saveRunUsage } from '../db/runs.ts'
 import { rebuild } from '../stream/rebuild.ts'
 import { storeEnding } from './ending.ts'
 
@@ -26,14 +26,17 @@ function recoverRun(db: Database, row: RunRow): void {
   }
   const rebuilt = rebuild(log())
   const { inputTokens, outputTokens, costUsd } = row
+  const model = row.model ?? 'unknown'
+  // A call may have been stored when its run did not know it yet.
+  const usage = usageOfRun(db, row.id) ?? { inputTokens, outputTokens, costUsd }
+  saveRunUsage(db, row.id, model, usage)
   const run = {
     ...rebuilt,
     id: row.id,
     threadId: row.threadId,
     sandboxId: row.sandboxId,
-    model: row.model ?? 'unknown',
-    // A call may have been stored when its run did not know it yet.
-    usage: usageOfRun(db, row.id) ?? { inputTokens, outputTokens, costUsd },
+    model,
+    usage,
     durationMs: Math.max(0, Date.now() - Date.parse(row.startedAt)),
     chunks,
   }

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { listMessages } from '../../src/db/messages.ts'
-import { findRun } from '../../src/db/runs.ts'
+import { insertModelCall } from '../../src/db/model-calls.ts'
+import { findRun, listActiveRuns } from '../../src/db/runs.ts'
+import { ensureTeam } from '../../src/db/teams.ts'
 import { findThread, insertThread, threadUsage } from '../../src/db/threads.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import { cleanUpAfterEach, openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
@@ -100,4 +102,16 @@ test('a long reply that was cut off is kept whole', async () => {
   expect(message?.parts).toEqual([
     { type: 'text', text: Array.from({ length: 2000 }, (_, index) => `${index},`).join(''), state: 'done' },
   ])
+})
+
+test('what its model calls used is told, also what the run did not know yet', async () => {
+  const { db, runs, thread } = await crash()
+  const [run] = listActiveRuns(db)
+  const { id: teamId } = ensureTeam(db, 'team')
+  const tokens = { inputTokens: 70, outputTokens: 8, cacheReadTokens: 0, cacheWriteTokens: 0 }
+  const ids = { teamId, agentSlug: 'coder', sandboxId: run!.sandboxId, threadId: thread.id, runId: run!.id }
+  const model = { provider: 'anthropic', model: 'm', status: 'aborted' as const, costUsd: 0.25 }
+  insertModelCall(db, { ...ids, ...model, ...tokens, startedAt: run!.startedAt, durationMs: 1 })
+  runs.recover()
+  expect(threadUsage(db, thread.id)).toMatchObject({ inputTokens: 70, outputTokens: 8, totalCostUsd: 0.25 })
 })
