@@ -23,6 +23,7 @@ export async function* meteredTurn(
   const beforeAbort = (next: Promise<unknown>) =>
     new Promise<boolean>(resolve => {
       wake = () => resolve(false)
+      if (signal.aborted) wake()
       const done = () => resolve(true)
       next.then(done, done)
     })
@@ -31,7 +32,7 @@ export async function* meteredTurn(
     session ??= open()
     return session.access
   })
-  let isAborted = signal.aborted
+  let isAborted = false
   try {
     for (;;) {
       const next = events.next()

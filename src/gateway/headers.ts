@@ -25,7 +25,7 @@ const dropped = [
 /** The token that a caller shows, in any of the ways that SDKs have. */
 export function tokenOf(headers: Headers): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
-  return headers.get('x-api-key') ?? bearer ?? headers.get('x-goog-api-key') ?? undefined
+  return headers.get('x-api-key') || bearer || headers.get('x-goog-api-key') || undefined
 }
 
 /** The headers of the call upstream: the caller's, with the real key in place of its token. */

@@ -14,6 +14,8 @@ export interface Prices {
 /** Prices of the list that is built in, under the operator's own. Nothing is fetched. */
 export function createPrices(overrides: PriceTable, log: (line: string) => void): Prices {
   const unknown = new Set<string>()
+  // A model may be called `constructor`.
+  const own = new Map(Object.entries(overrides))
 
   function listed({ priceList }: Provider, modelId: string, usage: Readonly<Record<string, number>>) {
     return priceList === undefined ? null : calcPrice(usage, modelId, { providerId: priceList })
@@ -23,7 +25,7 @@ export function createPrices(overrides: PriceTable, log: (line: string) => void)
     costUsd(provider, modelId, usage) {
       const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage
       const name = `${provider.name}/${modelId}`
-      const price = overrides[name] ?? overrides[modelId]
+      const price = own.get(name) ?? own.get(modelId)
       if (price) {
         const { input, output, cacheRead = input, cacheWrite = input } = price
         const uncached = inputTokens - cacheReadTokens - cacheWriteTokens

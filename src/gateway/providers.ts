@@ -32,37 +32,39 @@ interface Preset extends Omit<Provider, 'name' | 'key'> {
 }
 
 /** The order is that of preference for the agent `coder`. */
-const presets: Readonly<Record<string, Preset>> = {
-  anthropic: {
-    wire: 'anthropic',
-    baseUrl: 'https://api.anthropic.com/v1',
-    keyNames: ['ANTHROPIC_API_KEY'],
-    priceList: 'anthropic',
-    defaultModel: 'claude-sonnet-4-6',
-  },
-  openai: {
-    wire: 'openai-responses',
-    baseUrl: 'https://api.openai.com/v1',
-    keyNames: ['OPENAI_API_KEY'],
-    priceList: 'openai',
-    defaultModel: 'gpt-5.2',
-  },
-  gemini: {
-    wire: 'openai-chat',
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    keyNames: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    priceList: 'google',
-    defaultModel: 'gemini-2.5-pro',
-  },
-  openrouter: {
-    wire: 'openai-chat',
-    baseUrl: 'https://openrouter.ai/api/v1',
-    keyNames: ['OPENROUTER_API_KEY'],
-    priceList: 'openrouter',
-    defaultModel: 'anthropic/claude-sonnet-4.6',
-  },
-  ollama: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:11434/v1', keyNames: [] },
-}
+const presets = new Map<string, Preset>(
+  Object.entries({
+    anthropic: {
+      wire: 'anthropic',
+      baseUrl: 'https://api.anthropic.com/v1',
+      keyNames: ['ANTHROPIC_API_KEY'],
+      priceList: 'anthropic',
+      defaultModel: 'claude-sonnet-4-6',
+    },
+    openai: {
+      wire: 'openai-responses',
+      baseUrl: 'https://api.openai.com/v1',
+      keyNames: ['OPENAI_API_KEY'],
+      priceList: 'openai',
+      defaultModel: 'gpt-5.2',
+    },
+    gemini: {
+      wire: 'openai-chat',
+      baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+      keyNames: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+      priceList: 'google',
+      defaultModel: 'gemini-2.5-pro',
+    },
+    openrouter: {
+      wire: 'openai-chat',
+      baseUrl: 'https://openrouter.ai/api/v1',
+      keyNames: ['OPENROUTER_API_KEY'],
+      priceList: 'openrouter',
+      defaultModel: 'anthropic/claude-sonnet-4.6',
+    },
+    ollama: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:11434/v1', keyNames: [] },
+  }),
+)
 
 /** The providers that can be called: those with a key, those that want none, and the one that `model` names. */
 export function readProviders(
@@ -77,7 +79,7 @@ export function readProviders(
       ...(key && { key }),
     })
 
-  for (const [name, { keyNames, ...preset }] of Object.entries(presets)) {
+  for (const [name, { keyNames, ...preset }] of presets) {
     const key = keyNames.map(each => environment[each]).find(Boolean)
     if (keyNames.length > 0 && !key) continue
     add({ ...preset, name, key, baseUrl: environment[`${variable(name)}_BASE_URL`] || preset.baseUrl })
@@ -124,7 +126,7 @@ export function findModel(providers: ReadonlyMap<string, Provider>, model: strin
   if (!name || !id) throw new ApiError('invalid_request', `model: ${model} must be provider/model`)
   const provider = providers.get(name)
   if (provider) return { provider, id }
-  const remedy = presets[name] ? `set ${presets[name].keyNames[0]}` : 'give its --model-url'
+  const remedy = presets.has(name) ? `set ${presets.get(name)?.keyNames[0]}` : 'give its --model-url'
   throw new ApiError(
     'invalid_request',
     `model: the provider ${name} is not set up here; ${remedy} where the server starts`,
@@ -134,7 +136,7 @@ export function findModel(providers: ReadonlyMap<string, Provider>, model: strin
 const variable = (name: string) => name.toUpperCase().replaceAll('-', '_')
 
 const priced = (name: string): Pick<Provider, 'priceList'> => {
-  const priceList = presets[name]?.priceList
+  const priceList = presets.get(name)?.priceList
   return priceList === undefined ? {} : { priceList }
 }
 

@@ -54,7 +54,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
   const { db, prices, budgets } = host
   const closed = new AbortController()
   const calls = new Set<Call>()
-  let callCount = 0
+  let startingCount = 0
   let refused: string | undefined
   let pending: CallUsage | undefined
   const log = (line: string) => host.log(`${run.runId}: ${line}`)
@@ -129,10 +129,10 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
     },
     async call(request, route) {
       const ended = () => refusal(route.wire, 401, 'The run that this token was for has ended.')
-      if (callCount >= MAX_CALLS_AT_ONCE) {
-        return refusal(route.wire, 429, `A run may have ${MAX_CALLS_AT_ONCE} calls waiting for their answer.`)
+      if (startingCount >= MAX_CALLS_AT_ONCE || calls.size >= MAX_CALLS_AT_ONCE) {
+        return refusal(route.wire, 429, `A run may have ${MAX_CALLS_AT_ONCE} calls at once.`)
       }
-      callCount += 1
+      startingCount += 1
       try {
         let admitted: Admitted | undefined
         if (route.method === 'POST') {
@@ -148,7 +148,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
         if (closed.signal.aborted) return ended()
         throw error
       } finally {
-        callCount -= 1
+        startingCount -= 1
       }
     },
     takeUsage() {

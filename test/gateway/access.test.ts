@@ -165,7 +165,15 @@ test('usage is asked for in a chat stream that forgot to', async () => {
   expect(await answer.text()).toContain('"prompt_tokens":150')
 })
 
-test('a run may have 32 calls at once', async () => {
+test('a run may have 32 streams at once', async () => {
+  const { open } = gatewayScene()
+  const session = open()
+  for (let index = 0; index < 32; index++) expect((await call(session, anthropic, 'STALL')).status).toBe(200)
+  expect((await call(session, anthropic, 'hi')).status).toBe(429)
+  await session.close()
+})
+
+test('a run may wait for 32 answers at once', async () => {
   const { open, upstream } = gatewayScene()
   const session = open()
   const waiting = Array.from({ length: 32 }, () => call(session, anthropic, 'HANG'))

@@ -31,6 +31,7 @@ test('an unknown model costs nothing and is logged once', () => {
   const prices = createPrices({}, line => log.push(line))
   for (let turn = 0; turn < 3; turn++) expect(prices.costUsd(vllm!, 'gpt-5', million)).toBe(0)
   expect(log.length).toBe(1)
+  expect(prices.costUsd(vllm!, 'constructor', million)).toBe(0)
   expect(log[0]).toContain('vllm/gpt-5')
 })
 

@@ -50,6 +50,7 @@ test('a model is found by its name, or the error says what is missing', () => {
   expect(findModel(providers, 'openrouter/anthropic/claude-sonnet-4.6').id).toBe('anthropic/claude-sonnet-4.6')
   expect(() => findModel(providers, 'openai/gpt-5.2')).toThrow('set OPENAI_API_KEY')
   expect(() => findModel(providers, 'vllm/x')).toThrow('--model-url')
+  expect(() => findModel(providers, 'constructor/x')).toThrow('is not set up here')
   expect(() => findModel(providers, 'gpt-5.2')).toThrow('must be provider/model')
   expect(defaultModel(providers)).toBe('openrouter/anthropic/claude-sonnet-4.6')
   expect(defaultModel(read({}))).toBeUndefined()
