@@ -60,17 +60,14 @@ export function startCall(outgoing: Outgoing): Call {
 
   async function send(): Promise<Response> {
     try {
-      const options: RequestInit & { timeout: false } = {
+      return await outgoing.fetch(outgoing.url, {
         method: route.method,
         headers: upstreamHeaders(outgoing.headers, provider, route.wire),
         signal: upstream.signal,
         // Another host must not get the key.
         redirect: 'manual',
-        // A model may think for longer than Bun waits by default.
-        timeout: false,
         ...(outgoing.body !== undefined && { body: outgoing.body }),
-      }
-      return await outgoing.fetch(outgoing.url, options)
+      })
     } catch (error) {
       if (isOver) throw error
       finish('failed', nothing)
