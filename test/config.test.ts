@@ -31,6 +31,7 @@ test('defaults are complete', async () => {
     limits: { memoryMb: 2048, processes: 512, cpus: 2, diskMb: 10_240 },
     graceMs: 3000,
     idleMs: 3_600_000,
+    models: { providers: {}, prices: {}, budgets: { threadUsd: 0, keyDayUsd: 0, dayUsd: 0 } },
   })
 })
 
@@ -69,16 +70,30 @@ describe('every setting', () => {
     'disk-mb': ['100', { limits: { diskMb: 100 } }],
     'grace-ms': ['0', { graceMs: 0 }],
     'idle-ms': ['60000', { idleMs: 60_000 }],
+    model: ['openai/gpt-5.2', { models: { model: 'openai/gpt-5.2' } }],
+    'model-url': ['http://127.0.0.1:11434/v1', { models: { modelUrl: 'http://127.0.0.1:11434/v1' } }],
+    'model-key': ['secret-key-0123', { models: { modelKey: 'secret-key-0123' } }],
+    'model-window': ['32000', { models: { modelWindow: 32_000 } }],
+    'thread-budget-usd': ['1.5', { models: { budgets: { threadUsd: 1.5 } } }],
+    'key-day-budget-usd': ['2', { models: { budgets: { keyDayUsd: 2 } } }],
+    'day-budget-usd': ['3', { models: { budgets: { dayUsd: 3 } } }],
+    prices: ['{"m":{"input":1,"output":2}}', { models: { prices: { m: { input: 1, output: 2 } } } }],
+    providers: [
+      '{"local":{"wire":"openai-chat","baseUrl":"http://127.0.0.1:9/v1"}}',
+      { models: { providers: { local: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' } } } },
+    ],
   }
+  // A URL of a model's provider wants a model.
+  const around = { THREADBOX_MODEL: 'openai/gpt-5.2' }
   for (const { name } of settings.filter(setting => setting.name !== 'config')) {
     test(`${name} as a flag, in the environment and in the file`, async () => {
       const [value, expected] = values[name]!
       const variable = `THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`
       const given = await Promise.all([
-        readConfig([`--${name}`, value], {}),
-        readConfig([`--${name}=${value}`], {}),
-        readConfig([], { [variable]: value }),
-        readConfig(['--config', await file({ [name]: value })], {}),
+        readConfig([`--${name}`, value], around),
+        readConfig([`--${name}=${value}`], around),
+        readConfig([], { ...around, [variable]: value }),
+        readConfig(['--config', await file({ [name]: value })], name === 'model' ? {} : around),
       ])
       for (const config of given) expect(config).toMatchObject(expected)
     })

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { echo } from '../../plugins/echo/index.ts'
 import { nsjail } from '../../plugins/nsjail/index.ts'
 import { createApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { createKey } from '../../src/core/access.ts'
 import { createEnvironments } from '../../src/core/environments.ts'
+import { createModelGateway } from '../../src/core/models.ts'
 import type { AgentSandbox } from '../../src/db/agents.ts'
 import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -71,7 +73,8 @@ export class TestApp {
 
   #runtime(config: Config): Runtime {
     const log = (line: string) => void this.log.push(line)
-    const context = { dataDirectory: config.dataDirectory, log }
+    const serveProxy = (_: string, socket: Duplex) => void socket.destroy()
+    const context = { dataDirectory: config.dataDirectory, serveProxy, log }
     const sandboxes = nsjail({
       executable: join(root, 'dist/threadbox'),
       nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
@@ -87,6 +90,7 @@ export class TestApp {
       engines,
       log,
       runs: createRuns(db, { log }),
+      gateway: createModelGateway(db, config.models, {}, log),
       environments: {
         ...environments,
         create: spec => {
@@ -148,7 +152,14 @@ export class TestApp {
     this.beside(db => {
       const team = findTeam(db, 'default')!
       const defaults = { files: {}, envs: {}, setup: [], limits: {} }
-      saveAgent(db, team.id, { slug, name: slug, engine: 'echo', sandbox: { ...defaults, ...sandbox }, ...fields })
+      saveAgent(db, team.id, {
+        slug,
+        name: slug,
+        engine: 'echo',
+        sandbox: { ...defaults, ...sandbox },
+        options: {},
+        ...fields,
+      })
     })
   }
 
