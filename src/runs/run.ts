@@ -149,7 +149,7 @@ export class Run {
 
   #take(event: EngineEvent): void {
     if (event.type === 'notice') this.#host.log(`${this.id}: ${event.level} ${event.code}`)
-    else if (event.type === 'session' || event.type === 'usage') this.#meter(event)
+    if (event.type === 'session' || event.type === 'usage') this.#meter(event)
     // What an engine still says after its abort is not part of the reply; what it used is.
     else if (!this.#asked) this.#store(this.#writer.write(event))
   }

@@ -114,6 +114,15 @@ export function createWriter(): Writer {
         if (error !== undefined) return [{ type: 'tool-output-error', toolCallId, errorText: error }]
         return [{ type: 'tool-output-available', toolCallId, output: storable(output) }]
       }
+      case 'tool-progress': {
+        const { callId: toolCallId, data } = event
+        if (tools.get(toolCallId)?.step !== 'called') return []
+        return [{ type: 'data-tool-progress', data: storable({ ...data, toolCallId }), transient: true }]
+      }
+      case 'notice': {
+        const { level, code, text } = event
+        return [{ type: 'data-notice', data: { level, code, text }, transient: true }]
+      }
       default:
         return []
     }

@@ -35,6 +35,8 @@ const result = (callId: string, output: unknown, error?: string): EngineEvent =>
   ...(error !== undefined && { error }),
 })
 
+const progress = (callId: string, text: string): EngineEvent => ({ type: 'tool-progress', callId, data: { text } })
+
 function write(events: EngineEvent[], ending: Ending = { status: 'completed' }): Chunk[] {
   const writer = createWriter()
   return [...writer.start(), ...events.flatMap(event => writer.write(event)), ...writer.close(ending, metadata)]
@@ -134,13 +136,27 @@ describe('events become chunks', () => {
       ['tool-input-start c Bash', 'tool-input-available c Bash {"command":"ls"}', 'tool-output-available c 1'],
     ],
     [
-      'session, usage and notice say nothing',
+      'session and usage say nothing',
       [
         { type: 'session', engineSessionId: 's' },
         { type: 'usage', inputTokens: 1, outputTokens: 1 },
-        { type: 'notice', level: 'warn', code: 'retry', text: '…' },
       ],
       [],
+    ],
+    [
+      'a notice is seen and not kept',
+      [{ type: 'notice', level: 'warn', code: 'retry', text: 'Waits.' }],
+      ['data-notice {"level":"warn","code":"retry","text":"Waits."} true'],
+    ],
+    [
+      'progress is seen while its tool runs',
+      [progress('c', 'early'), call('c'), progress('c', 'now'), result('c', 1), progress('c', 'late')],
+      [
+        'tool-input-start c Bash',
+        'tool-input-available c Bash {"command":"ls"}',
+        'data-tool-progress {"text":"now","toolCallId":"c"} true',
+        'tool-output-available c 1',
+      ],
     ],
     [
       'a value that JSON leaves out is null',
