@@ -45,14 +45,18 @@ const guestExecutable = (): string =>
 
 /** The plugins of this build. Nothing of them runs before its first use. */
 async function loadPlugins(config: Config): Promise<Plugins> {
-  const [{ nsjail }, { echo }] = await Promise.all([import('nsjail-wrapper'), import('../plugins/echo/index.ts')])
+  const [{ nsjail }, { echo }, { aiSdk }] = await Promise.all([
+    import('nsjail-wrapper'),
+    import('../plugins/echo/index.ts'),
+    import('../plugins/ai-sdk/index.ts'),
+  ])
   const { dataDirectory, nsjailPath, idleMs } = config
   const context = {
     dataDirectory,
     serveProxy: (_: string, socket: Duplex) => void socket.destroy(),
     log: (line: string) => console.error(`${new Date().toISOString()} ${line}`),
   }
-  const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo]
+  const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo, aiSdk]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()
   for (const { name, backend, engine } of plugins) {

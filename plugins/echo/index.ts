@@ -23,7 +23,7 @@ const engine: Engine = {
       const { value, done } = await events.next()
       if (done) {
         yield { type: 'usage', inputTokens, outputTokens }
-        return value
+        return context.signal.aborted ? { status: 'cancelled' } : value
       }
       if (value.type === 'text') outputTokens += 1
       yield value

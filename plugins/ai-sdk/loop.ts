@@ -1,0 +1,59 @@
+import type { SystemModelMessage, ToolSet } from 'ai'
+import type { EngineEnd, EngineEvent } from '../../src/plugin.ts'
+import type { CallIds } from './call-ids.ts'
+import { compact } from './compact.ts'
+import type { Entry } from './entries.ts'
+import { failed } from './failure.ts'
+import { toolEntries } from './history.ts'
+import type { Model } from './model.ts'
+import { callModel } from './model-call.ts'
+import { runCalls } from './run-calls.ts'
+import type { Tool, ToolContext } from './tools/tool.ts'
+
+const DEFAULT_MAX_TURNS = 100
+
+/** Longer than any model thinks without a word, also one that is loaded first. */
+const STALL_MS = 300_000
+
+export interface LoopInit {
+  model: Model
+  system: SystemModelMessage
+  /** What the system prompt and the tools take of the window. */
+  fixedTokens: number
+  /** The conversation so far, with what this turn answers. */
+  entries: Entry[]
+  tools: ReadonlyMap<string, Tool>
+  toolSet: ToolSet
+  toolContext: Omit<ToolContext, 'progress'>
+  callIds: CallIds
+  /** Model calls. */
+  maxTurns?: number
+}
+
+/** Asks the model, carries out what it calls for, tells it the results, until it calls for nothing more. */
+export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, EngineEnd> {
+  const { model, system, fixedTokens, tools, toolSet, toolContext, callIds, maxTurns = DEFAULT_MAX_TURNS } = init
+  const { signal } = toolContext
+  let { entries } = init
+  for (let turn = 1; turn <= maxTurns; turn++) {
+    entries = yield* compact(entries, { model, fixedTokens, signal })
+    if (signal.aborted) return { status: 'cancelled' }
+    const messages = entries.map(({ message }) => message)
+    const answer = yield* callModel({ model, system, messages, tools: toolSet, signal, stallMs: STALL_MS, callIds })
+    if (answer.status === 'ended') return answer.end
+    const { message, calls, finishReason } = answer
+    const key = calls.at(-1)?.callId
+    if (key === undefined) {
+      if (finishReason === 'length') {
+        const text = 'The answer was cut: it is longer than the model may write at once.'
+        yield { type: 'notice', level: 'warn', code: 'answer_cut', text }
+      }
+      return { status: 'completed' }
+    }
+    const results = yield* runCalls(calls, tools, toolContext)
+    if (signal.aborted) return { status: 'cancelled' }
+    if (message) entries.push({ message, key })
+    entries.push(...toolEntries(results, key, model.wire))
+  }
+  return failed('max_turns', `The agent stopped after ${maxTurns} model calls (maxTurns). What it did so far is kept.`)
+}

@@ -1,0 +1,95 @@
+import { createMCPClient, type MCPClient, type MCPClientConfig, validateJSONRPCMessage } from '@ai-sdk/mcp'
+import { jsonSchema } from 'ai'
+import { messageOf } from '../../../src/errors.ts'
+import type { EngineContext, EngineEvent, McpServer } from '../../../src/plugin.ts'
+import type { Tool } from '../tools/tool.ts'
+import { toOutput } from './content.ts'
+import { createStdioTransport } from './stdio.ts'
+
+const START_TIMEOUT_MS = 30_000
+const CALL_TIMEOUT_MS = 600_000
+const CLOSE_TIMEOUT_MS = 2000
+
+export interface McpTools {
+  tools: Tool[]
+  /** One for each server that could not be used. */
+  notices: EngineEvent[]
+  /** When it resolves, no server of the turn is alive in the sandbox. Never rejects. */
+  close(): Promise<void>
+}
+
+/** Starts the turn's servers side by side. Never throws: a server that fails is told of, and the turn goes on without it. */
+export async function openMcpServers(context: EngineContext): Promise<McpTools> {
+  const opened = await Promise.all(
+    Object.entries(context.options.mcpServers ?? {}).map(([name, server]) => openServer(name, server, context)),
+  )
+  return {
+    tools: opened.flatMap(({ tools }) => tools),
+    notices: opened.flatMap(({ notices }) => notices),
+    close: async () => void (await Promise.allSettled(opened.map(({ close }) => close()))),
+  }
+}
+
+async function openServer(name: string, server: McpServer, context: EngineContext): Promise<McpTools> {
+  const transport = transportOf(server, context)
+  let client: MCPClient | undefined
+  const close = async () => {
+    await within(CLOSE_TIMEOUT_MS, client?.close())
+    // The client's own close may be late, or there may be none: the process must not live on.
+    if ('start' in transport) await transport.close()
+  }
+  try {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(START_TIMEOUT_MS)])
+    client = await createMCPClient({
+      transport,
+      clientName: 'threadbox',
+      protocolVersionDiscovery: false,
+      initializationOptions: { signal, timeout: START_TIMEOUT_MS },
+      onUncaughtError: () => {},
+    })
+    return { tools: await toolsOf(name, client, signal), notices: [], close }
+  } catch (error) {
+    await close().catch(() => {})
+    const text = `The MCP server ${name} could not be started: ${messageOf(error)}`
+    const notice: EngineEvent = { type: 'notice', level: 'warn', code: 'mcp_failed', text }
+    return { tools: [], notices: context.signal.aborted ? [] : [notice], close: async () => {} }
+  }
+}
+
+function transportOf(server: McpServer, context: EngineContext): MCPClientConfig['transport'] {
+  if (server.type === 'stdio') {
+    return createStdioTransport(server, context, validateJSONRPCMessage)
+  }
+  const { type, url, headers = {} } = server
+  const fetchByRules = (input: string | URL | Request, init?: RequestInit) =>
+    context.fetch(input instanceof Request ? input.url : String(input), init)
+  return { type, url, headers, fetch: Object.assign(fetchByRules, { preconnect: () => {} }) }
+}
+
+async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): Promise<Tool[]> {
+  const { tools } = await client.listTools({ options: { signal, timeout: START_TIMEOUT_MS } })
+  return tools.map(({ name, description = '', inputSchema, annotations }) => ({
+    name: toolName(server, name),
+    description: description.slice(0, 4000),
+    inputSchema: jsonSchema({ ...inputSchema, type: 'object', properties: inputSchema.properties ?? {} }),
+    isReadOnly: annotations?.readOnlyHint ?? false,
+    runsAlone: false,
+    run: async (input, context) => {
+      const options = { signal: context.signal, timeout: CALL_TIMEOUT_MS }
+      return toOutput(await client.callTool({ name, arguments: { ...Object(input) }, options }))
+    },
+  }))
+}
+
+/** As every provider takes it. */
+const toolName = (server: string, tool: string): string =>
+  `mcp__${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+
+async function within(ms: number, work: Promise<void> | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late]).catch(() => {})
+  clearTimeout(timer)
+}

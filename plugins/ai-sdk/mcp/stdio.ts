@@ -1,0 +1,62 @@
+import type { MCPClientConfig } from '@ai-sdk/mcp'
+import type { EngineContext, McpServer } from '../../../src/plugin.ts'
+import { lines } from './lines.ts'
+
+type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
+type Message = Parameters<Transport['send']>[0]
+
+/** A server that runs in the sandbox and speaks on its stdin and stdout, a message a line. It is dead when `close` resolves. */
+export function createStdioTransport(
+  { command, args = [], env }: Extract<McpServer, { type: 'stdio' }>,
+  context: EngineContext,
+  /** Checks a line's value. Throws when it is no message. */
+  parse: (value: unknown) => Message,
+): Transport {
+  let stdin: WritableStreamDefaultWriter<Uint8Array> | undefined
+  let end = () => Promise.resolve()
+
+  const transport: Transport = {
+    async start() {
+      const child = await context.environment.spawn({
+        command: [command, ...args],
+        cwd: context.cwd,
+        env: { ...context.env, ...env },
+        stdin: 'pipe',
+        signal: context.signal,
+      })
+      stdin = child.stdin?.getWriter()
+      const reading = Promise.allSettled([read(child.stdout), drain(child.stderr)])
+      const exited = child.exited.then(
+        () => {},
+        () => {},
+      )
+      void exited.then(() => transport.onclose?.())
+      end = async () => {
+        child.kill()
+        await exited
+        await reading
+      }
+    },
+    async send(message) {
+      if (!stdin) throw new Error('The MCP server is not running.')
+      await stdin.write(Buffer.from(`${JSON.stringify(message)}\n`))
+    },
+    close: () => end(),
+  }
+
+  async function read(stdout: ReadableStream<Uint8Array>): Promise<void> {
+    for await (const line of lines(stdout)) {
+      try {
+        transport.onmessage?.(parse(JSON.parse(line)))
+      } catch {
+        // Servers print other things too.
+      }
+    }
+  }
+  return transport
+}
+
+/** It would wait for a reader otherwise. */
+async function drain(stderr: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of stderr);
+}

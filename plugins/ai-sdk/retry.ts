@@ -1,0 +1,44 @@
+import { APICallError } from 'ai'
+
+export const MAX_RETRIES = 4
+const FIRST_WAIT_MS = 1000
+const MAX_WAIT_MS = 60_000
+
+/** Whether the same call may go better a little later. An error inside a stream counts: nothing of it was shown. */
+export function isWorthRetry(error: unknown): boolean {
+  if (APICallError.isInstance(error)) {
+    if (error.responseHeaders?.['x-should-retry'] === 'false') return false
+    // 402 is a budget: never retried. Without a status nothing was reached, or what came was cut.
+    return error.statusCode === undefined || error.isRetryable
+  }
+  return true
+}
+
+/** How long to wait before a retry, the first being 0. What the provider asks for is followed, up to a minute. */
+export function waitMs(error: unknown, retry: number): number {
+  const asked = APICallError.isInstance(error) ? askedMs(error.responseHeaders ?? {}) : undefined
+  return Math.min(asked ?? FIRST_WAIT_MS * 2 ** retry, MAX_WAIT_MS)
+}
+
+function askedMs(headers: Record<string, string>): number | undefined {
+  const { 'retry-after-ms': ms, 'retry-after': after } = headers
+  const asked = ms !== undefined ? Number(ms) : after !== undefined ? inMs(after) : Number.NaN
+  return Number.isFinite(asked) && asked >= 0 ? asked : undefined
+}
+
+/** Seconds, or a date. */
+const inMs = (after: string): number =>
+  /^[\d.]+$/.test(after) ? Number(after) * 1000 : Math.max(0, Date.parse(after) - Date.now())
+
+/** Resolves early, without an error, when it is aborted. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })

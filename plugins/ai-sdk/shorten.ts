@@ -1,0 +1,39 @@
+import type { ToolResultPart } from 'ai'
+import { type Entry, totalTokens } from './entries.ts'
+
+const KEPT_CHARS = 300
+
+/**
+ * The same entries with outputs of tool calls shortened, the oldest first, until all is within `goalTokens`. The newest, up
+ * to `spareTokens`, stay whole. The entries given are not changed.
+ */
+export function shortenOutputs(entries: readonly Entry[], goalTokens: number, spareTokens: number): Entry[] {
+  let total = totalTokens(entries)
+  let after = total
+  return entries.map(entry => {
+    const before = totalTokens([entry])
+    after -= before
+    const { message } = entry
+    if (message.role !== 'tool' || total <= goalTokens || after < spareTokens) return entry
+    const content = message.content.map(part =>
+      part.type === 'tool-result' ? { ...part, output: shortened(part.output) } : part,
+    )
+    const shorter: Entry = { ...entry, message: { ...message, content } }
+    total += totalTokens([shorter]) - before
+    return shorter
+  })
+}
+
+function shortened(output: ToolResultPart['output']): ToolResultPart['output'] {
+  if (output.type === 'content') {
+    const text = output.value.map(part => (part.type === 'text' ? part.text : '(an image)')).join('\n')
+    return { type: 'text', value: shortText(text) }
+  }
+  if (output.type !== 'text' && output.type !== 'error-text') return output
+  return { ...output, value: shortText(output.value) }
+}
+
+const shortText = (text: string): string =>
+  text.length <= KEPT_CHARS * 2
+    ? text
+    : `${text.slice(0, KEPT_CHARS)}… [old output: ${text.length - KEPT_CHARS} characters left out to save room]`

@@ -1,0 +1,57 @@
+export interface GrepQuery {
+  /** Absolute. */
+  root: string
+  mode: 'content' | 'files_with_matches' | 'count'
+  pattern: string
+  glob: string | undefined
+  ignoreCase: boolean
+  lineNumbers: boolean
+  before: number
+  after: number
+}
+
+/** Arguments, never a line for a shell: what the model writes is nothing but a pattern. */
+export function ripgrepCommand(query: GrepQuery): string[] {
+  return [
+    'rg',
+    ...['--no-config', '--color=never', '--no-heading', '--with-filename', '--hidden', '--glob=!.git', '--sort=path'],
+    ...common(query),
+    ...(query.glob === undefined ? [] : [`--glob=${query.glob}`]),
+    `--regexp=${query.pattern}`,
+    '--',
+    query.root,
+  ]
+}
+
+/** For where there is no ripgrep. `isPerl`: it knows Perl's expressions, which are near to ripgrep's. */
+export function grepCommand(query: GrepQuery, isPerl: boolean): string[] {
+  return [
+    'grep',
+    ...['-r', '-H', '-I', isPerl ? '-P' : '-E', '--color=never', '--exclude-dir=.git', '--exclude-dir=node_modules'],
+    ...common(query),
+    ...(query.glob === undefined ? [] : expandBraces(baseOf(query.glob)).map(name => `--include=${name}`)),
+    '-e',
+    query.pattern,
+    '--',
+    query.root,
+  ]
+}
+
+function common({ mode, ignoreCase, lineNumbers, before, after }: GrepQuery): string[] {
+  const flags = ignoreCase ? ['-i'] : []
+  if (mode === 'files_with_matches') return [...flags, '-l']
+  if (mode === 'count') return [...flags, '-c']
+  if (lineNumbers) flags.push('-n')
+  if (before > 0) flags.push('-B', String(before))
+  if (after > 0) flags.push('-A', String(after))
+  return flags
+}
+
+/** grep compares only a file's name, wherever it lies. */
+const baseOf = (glob: string): string => glob.slice(glob.lastIndexOf('/') + 1)
+
+/** One pattern for each choice of the first braces: grep knows none. */
+function expandBraces(glob: string): string[] {
+  const [all, before = '', choices = '', after = ''] = /^(.*?)\{([^{}]*)\}(.*)$/.exec(glob) ?? []
+  return all === undefined ? [glob] : choices.split(',').flatMap(choice => expandBraces(before + choice + after))
+}

@@ -1,0 +1,16 @@
+/** What providers take, with room for its base64. */
+export const MAX_IMAGE_BYTES = 3_500_000
+
+/** The first bytes, in hexadecimal. */
+const signatures: [mediaType: string, pattern: RegExp][] = [
+  ['image/png', /^89504e470d0a1a0a/],
+  ['image/jpeg', /^ffd8ff/],
+  ['image/gif', /^47494638(37|39)61/],
+  ['image/webp', /^52494646.{8}57454250/],
+]
+
+/** The media type by a file's first bytes, whatever its name says. Undefined: no image that models take. */
+export function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 16)).toString('hex')
+  return signatures.find(([, pattern]) => pattern.test(head))?.[0]
+}

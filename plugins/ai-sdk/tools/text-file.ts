@@ -1,0 +1,32 @@
+import type { Environment } from '../../../src/plugin.ts'
+
+/** A text that is edited as a whole. */
+export interface TextFile {
+  text: string
+  /** Lines end with CRLF. */
+  isCrlf: boolean
+}
+
+const MAX_EDIT_BYTES = 10 * 1024 * 1024
+
+/** Reads a file to edit. Throws when it is no UTF-8 text, which an edit would damage, or larger than 10 MB. */
+export async function readTextFile({ files }: Environment, path: string, signal: AbortSignal): Promise<TextFile> {
+  const { size, body } = await files.read(path, signal)
+  if (size > MAX_EDIT_BYTES) {
+    await body.cancel()
+    throw new Error(`${path} is larger than 10 MB. Change it with a command.`)
+  }
+  const bytes = await new Response(body).bytes()
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new Error(`${path} is not UTF-8 text. Change it with a command.`)
+  }
+  if (text.includes('\0')) throw new Error(`${path} is a binary file.`)
+  return { text, isCrlf: text.includes('\r\n') }
+}
+
+/** As `cat -n` shows lines, the first having the number `from`. */
+export const numbered = (lines: readonly string[], from: number): string =>
+  lines.map((line, index) => `${String(from + index).padStart(6)}→${line}`).join('\n')

@@ -1,0 +1,38 @@
+import { MAX_OUTPUT_CHARS, missing } from '../output.ts'
+
+/** What a command prints, in bounded memory: the beginning and the end of it. */
+export interface Transcript {
+  add(stream: 'stdout' | 'stderr', bytes: Uint8Array): string
+  /** All, or both ends and what is missing between them. */
+  text(): string
+}
+
+export function createTranscript(maxChars = MAX_OUTPUT_CHARS): Transcript {
+  const half = Math.floor(maxChars / 2)
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+  let head = ''
+  let tail = ''
+  let left = 0
+  return {
+    add(stream, bytes) {
+      const text = decoders[stream].decode(bytes, { stream: true })
+      const room = half - head.length
+      head += text.slice(0, room)
+      tail += text.slice(room)
+      // Cut now and then, not at each piece: a piece may be a byte.
+      if (tail.length > 2 * half + 65_536) cutTail()
+      return text
+    },
+    text() {
+      cutTail()
+      return left > 0 ? `${head}${missing(left)}${tail}` : head + tail
+    },
+  }
+
+  function cutTail(): void {
+    const over = tail.length - half
+    if (over <= 0) return
+    tail = tail.slice(over)
+    left += over
+  }
+}

@@ -1,0 +1,63 @@
+import { type ToolSet, tool as toSdkTool } from 'ai'
+import { messageOf } from '../../src/errors.ts'
+import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin.ts'
+import { allowedTools } from './allowed.ts'
+import { createCallIds } from './call-ids.ts'
+import { textTokens } from './entries.ts'
+import { findFacts } from './facts.ts'
+import { explain, failed } from './failure.ts'
+import { toEntries } from './history.ts'
+import { runLoop } from './loop.ts'
+import { openMcpServers } from './mcp/servers.ts'
+import { type Model, openModel, systemMessage } from './model.ts'
+import { readNotes } from './notes.ts'
+import { systemPrompt } from './system-prompt.ts'
+import { ownTools } from './tools/all.ts'
+
+/** One turn, from what is there to its end. Never throws for a failure of the model or of what it uses. */
+export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
+  let model: Model
+  try {
+    model = openModel(context.openModel())
+  } catch (error) {
+    return explain(error)
+  }
+  const servers = await openMcpServers(context)
+  try {
+    yield* servers.notices
+    const [facts, notes] = await Promise.all([findFacts(context), readNotes(context)])
+    const tools = allowedTools([...ownTools, ...servers.tools], context.options)
+    const prompt = systemPrompt({
+      cwd: context.cwd,
+      facts,
+      notes,
+      tools: new Set(tools.map(({ name }) => name)),
+      isPlanMode: context.options.permissionMode === 'plan',
+      ...(turn.systemPrompt !== undefined && { systemPrompt: turn.systemPrompt }),
+    })
+    const entries = toEntries([...turn.history, ...turn.prompt], model.wire)
+    return yield* runLoop({
+      model,
+      system: systemMessage(model, prompt),
+      fixedTokens: textTokens(prompt) + textTokens(JSON.stringify(tools)),
+      entries,
+      tools: new Map(tools.map(tool => [tool.name, tool])),
+      toolSet: Object.fromEntries(
+        tools.map(({ name, description, inputSchema }) => [name, toSdkTool({ description, inputSchema })]),
+      ) satisfies ToolSet,
+      toolContext: { ...context, programs: facts.programs },
+      callIds: createCallIds(callIdsOf(turn)),
+      ...(context.options.maxTurns !== undefined && { maxTurns: context.options.maxTurns }),
+    })
+  } catch (error) {
+    if (context.signal.aborted) return { status: 'cancelled' }
+    return failed('agent_failed', messageOf(error))
+  } finally {
+    await servers.close()
+  }
+}
+
+const callIdsOf = ({ history, prompt }: Turn): string[] =>
+  [...history, ...prompt].flatMap(({ parts }) =>
+    parts.flatMap(({ toolCallId }) => (typeof toolCallId === 'string' ? [toolCallId] : [])),
+  )

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createNsjailBackend } from 'nsjail-wrapper'
+import { newId } from '../../src/db/id.ts'
+import { runShell } from '../../src/guest/shell.ts'
+import type { Environment } from '../../src/plugin.ts'
+
+/** A real sandbox for a file of tests. */
+export interface TestSandbox {
+  environment: Environment
+  /** What a command prints. */
+  shell(command: string): Promise<string>
+  /** How many `sleep MARK` are alive inside. */
+  sleepers(mark: string): Promise<number>
+  close(): Promise<void>
+}
+
+const root = join(import.meta.dir, '../..')
+
+export async function openTestSandbox(): Promise<TestSandbox> {
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-engines-'))
+  const backend = createNsjailBackend({
+    dataDirectory,
+    executable: join(root, 'dist/threadbox'),
+    nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
+    log: line => console.error(line),
+  })
+  const environment = await backend.create({
+    id: newId('env'),
+    limits: { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 },
+  })
+  const shell = async (command: string) => (await runShell(environment, { command, timeoutMs: 20_000 })).stdout
+  return {
+    environment,
+    shell,
+    async sleepers(mark) {
+      const list = `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null`
+      return Number(await shell(`${list} | grep -c '^sleep ${mark} $'`))
+    },
+    async close() {
+      await environment.destroy()
+      await backend.close()
+      rmSync(dataDirectory, { recursive: true, force: true })
+    },
+  }
+}
