@@ -199,11 +199,11 @@ export type EngineEvent =
   | { type: 'part-end'; id: string }
   | { type: 'tool-input'; callId: string; name: string; delta: string }
   | { type: 'tool-call'; callId: string; name: string; input: unknown }
-  /** What a running tool shows of itself. Seen live, kept nowhere: no larger and no more often than a person reads. */
+  /** What a running tool shows of itself. Seen live, no part of the message: no larger and no more often than a person reads. */
   | { type: 'tool-progress'; callId: string; data: Readonly<Record<string, unknown>> }
   | { type: 'tool-result'; callId: string; output: unknown; error?: string }
   | { type: 'usage'; inputTokens: number; outputTokens: number; costUsd?: number; model?: string }
-  /** Seen live, kept nowhere; the operator's log gets its level and code. */
+  /** Seen live, no part of the message; the operator's log gets its level and code. */
   | { type: 'notice'; level: 'info' | 'warn'; code: string; text: string }
 
 export interface EngineEnd {

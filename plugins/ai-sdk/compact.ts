@@ -4,7 +4,7 @@ import { type Entry, totalTokens } from './entries.ts'
 import { MAX_OUTPUT_TOKENS, type Model } from './model.ts'
 import { shortenOutputs } from './shorten.ts'
 import { summarise } from './summarise.ts'
-import { SUMMARY_TOOL, summaryMessage } from './summary.ts'
+import { lastRequest, SUMMARY_TOOL, summaryMessage } from './summary.ts'
 
 /** How full the window may get, and how full it is after a summary. The rest is for what the estimate misses. */
 const FULL = 0.8
@@ -34,24 +34,26 @@ export async function* compact(entries: readonly Entry[], window: Window): Async
     return shorter
   }
   const cut = cutPoint(shorter, room * KEPT_BY_SUMMARY)
-  const through = shorter[cut - 1]?.key
+  const covered = shorter.slice(0, cut)
+  const kept = shorter.slice(cut)
+  const through = covered.at(-1)?.key
   if (through === undefined) return shorter
   const callId = `compact-${crypto.randomUUID()}`
   const text = 'The conversation is long: its older part is summarised.'
   yield { type: 'notice', level: 'info', code: 'summarising', text }
   yield { type: 'tool-call', callId, name: SUMMARY_TOOL, input: { through } }
+  const withRequest = (summary: string) =>
+    kept.some(({ message }) => message.role === 'user') ? summary : `${summary}${lastRequest(covered)}`
+  const begunWith = (summary: string): Entry[] => [{ message: summaryMessage(summary), key: through }, ...kept]
   try {
-    const summary = await summarise(shorter.slice(0, cut), { model, room, signal })
+    const summary = withRequest(await summarise(covered, { model, room, signal }))
     yield { type: 'tool-result', callId, output: summary }
-    return [{ message: summaryMessage(summary), key: through }, ...shorter.slice(cut)]
+    return begunWith(summary)
   } catch (error) {
     const problem = `The summary failed: ${messageOf(error)}`
     if (!signal.aborted) yield { type: 'tool-result', callId, output: null, error: problem }
     // Without one the oldest part is lost to the model; the thread still has it.
-    return [
-      { message: summaryMessage('(The older part could not be summarised.)'), key: through },
-      ...shorter.slice(cut),
-    ]
+    return begunWith(withRequest('(The older part could not be summarised.)'))
   }
 }
 

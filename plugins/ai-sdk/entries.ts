@@ -1,4 +1,4 @@
-import type { ModelMessage } from 'ai'
+import type { ModelMessage, ToolResultPart } from 'ai'
 
 /** A message as the model gets it. */
 export interface Entry {
@@ -17,15 +17,16 @@ export function tokensOf({ content }: ModelMessage): number {
   for (const part of content) {
     if (part.type === 'text' || part.type === 'reasoning') tokens += textTokens(part.text)
     else if (part.type === 'tool-call') tokens += textTokens(JSON.stringify(part.input) ?? '') + 10
-    else if (part.type === 'tool-result') tokens += outputTokens(part.output) + 10
+    else if (part.type === 'tool-result') tokens += resultTokens(part)
     else tokens += IMAGE_TOKENS
   }
   return tokens
 }
 
-function outputTokens(output: { type: string; value?: unknown }): number {
-  if (!Array.isArray(output.value)) return textTokens(String(output.value))
-  return output.value.reduce((sum, part) => sum + (part.type === 'text' ? textTokens(part.text) : IMAGE_TOKENS), 0)
+export function resultTokens({ output }: ToolResultPart): number {
+  if (output.type === 'text' || output.type === 'error-text') return textTokens(output.value) + 10
+  if (output.type !== 'content') return textTokens(JSON.stringify(output)) + 10
+  return output.value.reduce((sum, part) => sum + (part.type === 'text' ? textTokens(part.text) : IMAGE_TOKENS), 10)
 }
 
 export const textTokens = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN)

@@ -20,7 +20,7 @@ for p in ${lookedFor}; do command -v $p >/dev/null 2>&1 && echo "program $p"; do
 echo a | grep -qP a 2>/dev/null && echo "program grep -P"
 echo "date $(date +%Y-%m-%d)"
 ( . /etc/os-release 2>/dev/null; echo "system \${PRETTY_NAME:-Linux}, $(uname -m)" )
-git rev-parse --abbrev-ref HEAD 2>/dev/null | sed 's/^/branch /'
+{ git symbolic-ref --short -q HEAD || git rev-parse --short HEAD; } 2>/dev/null | sed 's/^/branch /'
 true`
 
 /** Throws when the sandbox cannot run a command; what it does not know is left out. */

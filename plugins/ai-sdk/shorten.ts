@@ -1,5 +1,5 @@
 import type { ToolResultPart } from 'ai'
-import { type Entry, totalTokens } from './entries.ts'
+import { type Entry, resultTokens, totalTokens } from './entries.ts'
 
 const KEPT_CHARS = 300
 
@@ -10,17 +10,22 @@ const KEPT_CHARS = 300
 export function shortenOutputs(entries: readonly Entry[], goalTokens: number, spareTokens: number): Entry[] {
   let total = totalTokens(entries)
   let after = total
-  return entries.map(entry => {
-    const before = totalTokens([entry])
+  const shorten = (part: ToolResultPart): ToolResultPart => {
+    const before = resultTokens(part)
     after -= before
-    const { message } = entry
-    if (message.role !== 'tool' || total <= goalTokens || after < spareTokens) return entry
-    const content = message.content.map(part =>
-      part.type === 'tool-result' ? { ...part, output: shortened(part.output) } : part,
-    )
-    const shorter: Entry = { ...entry, message: { ...message, content } }
-    total += totalTokens([shorter]) - before
+    if (total <= goalTokens || after < spareTokens) return part
+    const shorter = { ...part, output: shortened(part.output) }
+    total += resultTokens(shorter) - before
     return shorter
+  }
+  return entries.map(entry => {
+    const { message } = entry
+    if (message.role === 'tool') {
+      const content = message.content.map(part => (part.type === 'tool-result' ? shorten(part) : part))
+      return { ...entry, message: { ...message, content } }
+    }
+    after -= totalTokens([entry])
+    return entry
   })
 }
 

@@ -1,5 +1,7 @@
 import type { UserModelMessage } from 'ai'
 import type { MessagePart } from '../../src/plugin.ts'
+import type { Entry } from './entries.ts'
+import { cutMiddle } from './output.ts'
 
 /** A summary lies in the thread as a call of this name: clients show it, and later turns begin with it. */
 export const SUMMARY_TOOL = 'Compact'
@@ -25,3 +27,18 @@ export const summaryMessage = (text: string): UserModelMessage => ({
     },
   ],
 })
+
+const MAX_REQUEST_CHARS = 8000
+
+/** What the user last asked for, to go with a summary of it: the words count. Empty when they said nothing. */
+export function lastRequest(covered: readonly Entry[]): string {
+  for (const { message } of covered.toReversed()) {
+    if (message.role !== 'user' || typeof message.content === 'string') continue
+    const text = message.content.map(part => (part.type === 'text' ? part.text : '')).join('\n')
+    // A summary before this one has kept it so.
+    const request = /<request>\n([\s\S]*)\n<\/request>/.exec(text)?.[1] ?? text
+    if (request.trim() === '') continue
+    return `\n\nThe user's last message, word for word:\n<request>\n${cutMiddle(request, MAX_REQUEST_CHARS)}\n</request>`
+  }
+  return ''
+}

@@ -1,6 +1,12 @@
 /** What the fake model does with one request. */
 export type ModelTurn =
-  | { text: string; reasoning?: string; everyMs?: number; ending?: 'end' | 'error' | 'cut' | 'hang' | 'length' }
+  | {
+      text: string
+      reasoning?: string
+      everyMs?: number
+      cutAfter?: Promise<void>
+      ending?: 'end' | 'error' | 'hang' | 'length'
+    }
   | { calls: ModelCall[]; text?: string }
   /** Answers with a status; `headers` may ask for a wait. */
   | { status: number; headers?: Record<string, string>; message?: string }
@@ -59,5 +65,8 @@ export async function* said(turn: Extract<ModelTurn, { text: string }>): AsyncGe
     if (turn.everyMs) await Bun.sleep(turn.everyMs)
   }
   if (turn.ending === 'hang') await new Promise(() => {})
-  if (turn.ending === 'cut') throw new CutOff()
+  if (turn.cutAfter) {
+    await turn.cutAfter
+    throw new CutOff()
+  }
 }

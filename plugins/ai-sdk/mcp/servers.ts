@@ -8,7 +8,7 @@ import { createStdioTransport } from './stdio.ts'
 
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 600_000
-const CLOSE_TIMEOUT_MS = 2000
+const CLOSE_TIMEOUT_MS = 500
 
 export interface McpTools {
   tools: Tool[]

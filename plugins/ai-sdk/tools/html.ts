@@ -6,7 +6,6 @@ const blocks =
 export async function htmlToText(html: string): Promise<string> {
   const pieces: string[] = []
   const page = new HTMLRewriter()
-    .on(unseen, { element: element => void element.remove() })
     .on(blocks, {
       element(element) {
         const heading = /^h([1-6])$/.exec(element.tagName)
@@ -23,10 +22,11 @@ export async function htmlToText(html: string): Promise<string> {
     })
     .onDocument({
       text(chunk) {
-        if (!chunk.removed) pieces.push(chunk.text.replace(/\s+/g, ' '))
+        pieces.push(chunk.text.replace(/\s+/g, ' '))
       },
     })
-  await page.transform(new Response(html)).text()
+  const seen = new HTMLRewriter().on(unseen, { element: element => void element.remove() })
+  await page.transform(seen.transform(new Response(html))).text()
   return decodeEntities(pieces.join(''))
     .replace(/[ \t]+/g, ' ')
     .replace(/ ?\n ?/g, '\n')

@@ -1,0 +1,32 @@
+import { findFacts } from '../../../plugins/ai-sdk/facts.ts'
+import type { ToolOutput } from '../../../plugins/ai-sdk/output.ts'
+import { ownTools } from '../../../plugins/ai-sdk/tools/all.ts'
+import type { ToolContext } from '../../../plugins/ai-sdk/tools/tool.ts'
+import type { TestSandbox } from '../../support/sandbox.ts'
+
+export type UseTool = (name: string, input: unknown, more?: Partial<ToolContext>) => Promise<ToolOutput>
+
+/** Calls the engine's tools in a sandbox, as the loop does. */
+export async function toolsIn({ environment }: TestSandbox): Promise<UseTool> {
+  const signal = new AbortController().signal
+  const common = { environment, cwd: '/home/user', env: {}, signal }
+  const { programs } = await findFacts({
+    ...common,
+    options: {},
+    fetch,
+    openModel: () => {
+      throw new Error('no model')
+    },
+  })
+  return (name, input, more = {}) => {
+    const tool = ownTools.find(own => own.name === name)
+    if (!tool) throw new Error(`no tool ${name}`)
+    return tool.run(input, { ...common, programs, fetch, progress: () => {}, ...more })
+  }
+}
+
+export const errorOf = async (running: Promise<unknown>): Promise<string> =>
+  running.then(
+    () => 'no error',
+    error => String(error.message),
+  )
