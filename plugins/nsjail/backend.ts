@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
+import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { resolveBase } from './base.ts'
@@ -27,6 +28,8 @@ export interface NsjailOptions {
   idleMs?: number
   /** The executable that is the guest inside; default this process's own. */
   executable?: string
+  /** Takes a connection that a process inside made to the proxy; without it they are closed. */
+  serveProxy?(environmentId: string, socket: Duplex): void
   log(line: string): void
 }
 
@@ -40,6 +43,8 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
   const slots = createSlots()
   const berths = createBerths(ground, slots)
   const environments = new Map<string, KeptEnvironment>()
+  const onProxy = (id: string) => (socket: Duplex) =>
+    options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
   const creating = new Map<string, Promise<KeptEnvironment>>()
 
   const keep = (place: Place, meta: Meta, { controllers }: Capabilities, started?: StartedJail) => {
@@ -48,8 +53,8 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       place,
       meta,
       limited: controllers,
-      join: nsjail => joinJail({ ground, supplies, place, meta }, nsjail),
-      start: () => startJail({ ground, supplies, place, meta }),
+      join: nsjail => joinJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }, nsjail),
+      start: () => startJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }),
       onDestroyed() {
         environments.delete(place.id)
         if (meta.slot !== undefined) slots.release(meta.slot)
@@ -115,7 +120,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       await furnish(place, berth)
       const [commit, started] = await Promise.allSettled([
         draftMeta(place, meta),
-        startJail({ ground, supplies, place, meta, berth }),
+        startJail({ ground, supplies, place, meta, berth, onProxy: onProxy(place.id) }),
       ])
       if (started.status === 'rejected') throw started.reason
       if (commit.status === 'rejected') throw commit.reason

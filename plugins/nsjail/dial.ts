@@ -1,14 +1,19 @@
 import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { connectGuest, type GuestConnection } from '../../src/guest/host.ts'
 import type { Place } from './layout.ts'
 import { openShortPath } from './linux.ts'
 
 /** Connects to the guest of a running jail. Rejects when none listens, it ends, or it is silent for `timeoutMs`. */
-export async function dialGuest(place: Place, timeoutMs: number): Promise<GuestConnection> {
+export async function dialGuest(
+  place: Place,
+  timeoutMs: number,
+  onProxy: (socket: Duplex) => void,
+): Promise<GuestConnection> {
   const socket = await dial(place)
   const timer = setTimeout(() => socket.destroy(new Error('the guest does not answer')), timeoutMs)
   try {
-    return await connectGuest(socket)
+    return await connectGuest(socket, { onProxy })
   } catch (error) {
     socket.destroy()
     throw error

@@ -4,9 +4,10 @@ import { createNsjailBackend, type NsjailOptions } from './backend.ts'
 export { createNsjailBackend, type NsjailOptions } from './backend.ts'
 
 /** The backend `nsjail`: sandboxes on this machine, in jails of Linux namespaces. */
-export function nsjail(options: Omit<NsjailOptions, 'dataDirectory' | 'log'> = {}): Plugin {
+export function nsjail(options: Omit<NsjailOptions, 'dataDirectory' | 'serveProxy' | 'log'> = {}): Plugin {
   return {
     name: 'nsjail',
-    backend: ({ dataDirectory, log }) => createNsjailBackend({ ...options, dataDirectory, log }),
+    backend: ({ dataDirectory, serveProxy, log }) =>
+      createNsjailBackend({ ...options, dataDirectory, serveProxy, log }),
   }
 }

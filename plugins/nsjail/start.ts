@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import { guestCommand } from '../../src/guest/install.ts'
@@ -33,6 +34,8 @@ export interface Start {
   supplies: Supplies
   place: Place
   meta: Meta
+  /** Takes what processes inside connect to the proxy. */
+  onProxy(socket: Duplex): void
   /** For an environment's first start. Its descriptors are closed, however the start ends. */
   berth?: Berth | undefined
 }
@@ -57,8 +60,8 @@ export async function startJail(start: Start): Promise<StartedJail> {
 }
 
 /** Connects to the guest of a jail that runs. Rejects when it does not answer. */
-export async function joinJail({ ground, place, meta }: Start, nsjail: number): Promise<StartedJail> {
-  const connection = await dialGuest(place, ANSWERS_WITHIN_MS)
+export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: number): Promise<StartedJail> {
+  const connection = await dialGuest(place, ANSWERS_WITHIN_MS, onProxy)
   if (!ground.root) return { connection, limited: [] }
   try {
     const { entrances, limited } = await makeCgroups(place.id, meta.limits)
@@ -117,7 +120,7 @@ async function startAsUser(start: Start): Promise<StartedJail> {
 }
 
 async function enter(
-  { place, meta, supplies }: Start,
+  { place, meta, supplies, onProxy }: Start,
   stage: Stage,
   ids: IdRange,
   limited: Controller[],
@@ -141,13 +144,18 @@ async function enter(
     command: guestCommand(GUEST_INSIDE),
   })
   await writeConfig(place, config)
-  return launch(place, await supplies.nsjail(), entrances)
+  return launch(place, await supplies.nsjail(), entrances, onProxy)
 }
 
-async function launch(place: Place, nsjail: string, entrances: string[]): Promise<GuestConnection> {
+async function launch(
+  place: Place,
+  nsjail: string,
+  entrances: string[],
+  onProxy: Start['onProxy'],
+): Promise<GuestConnection> {
   const pid = launchJail(place, nsjail)
   const [connection, entered] = await Promise.allSettled([
-    dialGuest(place, HELLO_WITHIN_MS),
+    dialGuest(place, HELLO_WITHIN_MS, onProxy),
     enterCgroups(pid, entrances),
   ])
   if (connection.status === 'fulfilled' && entered.status === 'fulfilled') return connection.value

@@ -6,6 +6,20 @@ import { createDecoder, encodeFrame, type Frame, json, type Kind, kinds, parse }
 /** More calls at once than this are refused: a peer cannot make the other side hold unbounded state. */
 const MAX_CALLS = 4096
 
+/** Of each other's ids, so that both sides can open calls. */
+const firstCall = { host: 1, guest: 2 } as const
+
+/** What waits for a peer that does not read; all windows of its own calls fill two thirds of it. */
+const MAX_UNSENT_BYTES = 96 * 1024 * 1024
+
+export interface ChannelOptions {
+  side: keyof typeof firstCall
+  /** Takes the peer's calls. Without it, a call of the peer's ends the channel. */
+  onOpen?: (call: Call, request: unknown) => void
+  /** Calls of the peer at once; one more ends the channel. */
+  maxPeerCalls?: number
+}
+
 /**
  * Many calls over one byte stream, the same at both ends. A call is opened with a JSON request, carries bytes in lanes
  * with a window each, and is closed with a JSON result. What the peer sends is not trusted: a frame that breaks the
@@ -19,16 +33,18 @@ export class Channel {
 
   readonly #socket: Duplex
   readonly #calls = new Map<number, Call>()
-  readonly #onOpen: ((call: Call, request: unknown) => void) | undefined
+  readonly #options: ChannelOptions
   readonly #hello = Promise.withResolvers<unknown>()
   readonly #closed = Promise.withResolvers<void>()
   #pending: Buffer[] = []
-  #nextCall = 1
+  #nextCall: number
+  #peerCalls = 0
   #failure: Error | undefined
 
-  constructor(socket: Duplex, onOpen?: (call: Call, request: unknown) => void) {
+  constructor(socket: Duplex, options: ChannelOptions) {
     this.#socket = socket
-    this.#onOpen = onOpen
+    this.#options = options
+    this.#nextCall = firstCall[options.side]
     this.closed = this.#closed.promise
     this.hello = this.#hello.promise
     this.hello.catch(() => {})
@@ -53,9 +69,13 @@ export class Channel {
     return this.#calls.size
   }
 
+  get peerCallCount(): number {
+    return this.#peerCalls
+  }
+
   /** Starts a call. On a channel that is gone, the call it gives has already failed. */
   open(request: unknown): Call {
-    const id = this.#nextCall++
+    const id = this.#nextId()
     const call = this.#add(id)
     if (this.#failure) call.fail(this.#failure)
     else this.write(kinds.open, id, json(request))
@@ -74,7 +94,7 @@ export class Channel {
   }
 
   forget(id: number): void {
-    this.#calls.delete(id)
+    if (this.#calls.delete(id) && !this.#isOwn(id)) this.#peerCalls--
   }
 
   close(reason: Error = new ApiError('sandbox_unavailable', 'the connection to the sandbox was lost')): void {
@@ -110,8 +130,26 @@ export class Channel {
   }
 
   #opened(frame: Frame): void {
-    if (!this.#onOpen || this.#calls.has(frame.call)) throw new Error('a call that was not expected')
-    if (this.#calls.size >= MAX_CALLS) throw new Error('too many calls at once')
-    this.#onOpen(this.#add(frame.call), parse(frame.payload))
+    const { onOpen, maxPeerCalls = MAX_CALLS } = this.#options
+    if (!onOpen || this.#isOwn(frame.call) || this.#calls.has(frame.call)) {
+      throw new Error('a call that was not expected')
+    }
+    if (this.#peerCalls >= maxPeerCalls) throw new Error('too many calls at once')
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) throw new Error('a peer that does not read')
+    const request = parse(frame.payload)
+    this.#peerCalls++
+    onOpen(this.#add(frame.call), request)
+  }
+
+  #isOwn(id: number): boolean {
+    return id % 2 === firstCall[this.#options.side] % 2
+  }
+
+  /** Ids are 32 bits long; those in use are not given again. */
+  #nextId(): number {
+    let id = this.#nextCall
+    while (this.#calls.has(id)) id = (id + 2) >>> 0
+    this.#nextCall = (id + 2) >>> 0
+    return id
   }
 }

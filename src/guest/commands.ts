@@ -2,6 +2,7 @@ import { closeSync, existsSync, statSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { type Call, type Lane, lanes } from './call.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
+import { proxyVariables } from './proxy-variables.ts'
 import type { Reaper } from './reaper.ts'
 import { GuestError, type KillMessage, type SpawnRequest } from './requests.ts'
 import type { Trees } from './tree.ts'
@@ -22,6 +23,7 @@ const baseEnvironment = {
   USER: 'root',
   LOGNAME: 'root',
   LANG: 'C.UTF-8',
+  ...proxyVariables,
 }
 
 /** Waits this long for a full pipe to be read before it tries again. */

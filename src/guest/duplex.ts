@@ -1,20 +1,21 @@
 import { Duplex } from 'node:stream'
 import { type Call, lanes } from './call.ts'
 
-/** A call's up and down lanes as one stream, with the back-pressure of both. */
-export function duplexOf(call: Call): Duplex {
-  return new Duplex({
+/** A call's up and down lanes as one stream of the side that opened it or of the other, with the back-pressure of both. */
+export function duplexOf(call: Call, side: 'opener' | 'answerer' = 'opener'): Duplex {
+  const [incoming, outgoing] = side === 'opener' ? [lanes.down, lanes.up] : [lanes.up, lanes.down]
+  const duplex = new Duplex({
     read() {
-      call.read(lanes.down).then(
+      call.read(incoming).then(
         chunk => this.push(chunk ?? null),
         error => this.destroy(error),
       )
     },
     write(chunk: Buffer, _encoding, done) {
-      call.send(lanes.up, chunk).then(() => done(), done)
+      call.send(outgoing, chunk).then(() => done(), done)
     },
     final(done) {
-      call.end(lanes.up)
+      call.end(outgoing)
       done()
     },
     destroy(error, done) {
@@ -22,4 +23,7 @@ export function duplexOf(call: Call): Duplex {
       done(error)
     },
   })
+  // Who opened a call closes it when nothing more can come or go.
+  if (side === 'answerer') void call.result.catch(() => {}).finally(() => duplex.destroy())
+  return duplex
 }

@@ -6,21 +6,38 @@ import { Channel } from './channel.ts'
 import { duplexOf } from './duplex.ts'
 import { createRemoteFiles } from './remote-files.ts'
 import type { GuestRequest, SpawnRequest } from './requests.ts'
-import { exitOf, failureOf, pidOf, protocolOf } from './results.ts'
+import { assertProxyRequest, exitOf, failureOf, pidOf, protocolOf } from './results.ts'
 import { PROTOCOL } from './wire.ts'
 
 /** The host's end of the guest in one environment. */
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
-  /** Processes that were started here and are still attached. */
+  /** Processes that were started here and are still attached. Connections to the proxy are no use of a sandbox. */
   readonly activeCalls: number
   close(): void
   /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
   readonly closed: Promise<void>
 }
 
+/** Connections to the proxy that a guest may have open at once; it keeps to that itself. */
+export const MAX_PROXY_CALLS = 256
+
+export interface GuestOptions {
+  /** Takes a connection that a process inside made to the proxy's address. Without it a guest may open none. */
+  onProxy?: (socket: Duplex) => void
+}
+
 /** Resolves after the guest's hello. Rejects when the stream closes before it, or the guest speaks another protocol. */
-export async function connectGuest(socket: Duplex): Promise<GuestConnection> {
-  const channel = new Channel(socket)
+export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {}): Promise<GuestConnection> {
+  const channel = new Channel(socket, {
+    side: 'host',
+    ...(onProxy && {
+      maxPeerCalls: MAX_PROXY_CALLS,
+      onOpen: (call: Call, request: unknown) => {
+        assertProxyRequest(request)
+        onProxy(duplexOf(call, 'answerer'))
+      },
+    }),
+  })
   const protocol = protocolOf(await channel.hello)
   if (protocol !== PROTOCOL) {
     channel.close()
@@ -28,7 +45,7 @@ export async function connectGuest(socket: Duplex): Promise<GuestConnection> {
   }
   return {
     get activeCalls() {
-      return channel.callCount
+      return channel.callCount - channel.peerCallCount
     },
     spawn: options => spawn(channel, options),
     files: createRemoteFiles(channel),

@@ -12,6 +12,11 @@ export function protocolOf(hello: unknown): number {
   return typeof protocol === 'number' ? protocol : 0
 }
 
+/** What a guest opens a call with. Throws when it is anything but a connection to the proxy. */
+export function assertProxyRequest(request: unknown): void {
+  if (fieldsOf(request).op !== 'proxy') throw broken('request')
+}
+
 export function pidOf(reply: unknown): number {
   const { pid } = fieldsOf(reply)
   if (!Number.isSafeInteger(pid)) throw broken('pid')

@@ -5,6 +5,7 @@ import { Channel } from './channel.ts'
 import { type GuestSystem, runCommand } from './commands.ts'
 import { describe, list, makeDirectory, move, receiveFile, remove, sendFile } from './files.ts'
 import { openLibc } from './libc.ts'
+import { listenForProxy, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
 import { relay } from './relay.ts'
 import { GuestError, type GuestRequest } from './requests.ts'
@@ -24,7 +25,8 @@ export function serveGuest(listenFd: number): void {
     reaper: startReaper(libc),
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
   }
-  createServer(socket => accept(socket, system)).listen({ fd: listenFd })
+  const gate = listenForProxy()
+  createServer(socket => accept(socket, system, gate)).listen({ fd: listenFd })
 }
 
 function isSocket(fd: number): boolean {
@@ -35,14 +37,18 @@ function isSocket(fd: number): boolean {
   }
 }
 
-function accept(socket: Socket, system: GuestSystem): void {
-  const channel = new Channel(socket, (call, request) => {
-    // The server's requests are trusted; what it relays is not interpreted here.
-    answer(call, request as GuestRequest, system).then(
-      result => call.close(result),
-      error => call.close({ error: describeError(error) }),
-    )
+function accept(socket: Socket, system: GuestSystem, gate: ProxyGate): void {
+  const channel = new Channel(socket, {
+    side: 'guest',
+    onOpen(call, request) {
+      // The server's requests are trusted; what it relays is not interpreted here.
+      answer(call, request as GuestRequest, system).then(
+        result => call.close(result),
+        error => call.close({ error: describeError(error) }),
+      )
+    },
   })
+  gate.add(channel)
   channel.sendHello({ protocol: PROTOCOL })
 }
 

@@ -1,0 +1,79 @@
+import { Refusal } from './refusal.ts'
+
+export type Header = readonly [name: string, value: string]
+
+export interface RequestHead {
+  method: string
+  target: string
+  version: '1.0' | '1.1'
+  /** Names in small letters. */
+  headers: Header[]
+}
+
+export interface ResponseHead {
+  status: number
+  reason: string
+  version: '1.0' | '1.1'
+  headers: Header[]
+}
+
+/** Of a head, with its last empty line. */
+export const MAX_HEAD_BYTES = 64 * 1024
+
+const requestLine = /^([!#$%&'*+.^_`|~A-Za-z0-9-]{1,32}) ([\x21-\x7e]+) HTTP\/(1\.[01])$/
+const statusLine = /^HTTP\/(1\.[01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/
+const field = /^([!#$%&'*+.^_`|~A-Za-z0-9-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
+
+/** Throws a Refusal for all that two servers could read in two ways. */
+export function parseRequest(bytes: Buffer): RequestHead {
+  const [first = '', ...rest] = linesOf(bytes)
+  const [, method, target, version] = requestLine.exec(first) ?? []
+  if (!method || !target || !version) throw new Refusal(400, 'the request line is not valid')
+  const head: RequestHead = { method, target, version: version === '1.0' ? '1.0' : '1.1', headers: fieldsOf(rest, 400) }
+  const hosts = valuesOf(head.headers, 'host').length
+  if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new Refusal(400, 'one host header is wanted')
+  return head
+}
+
+export function parseResponse(bytes: Buffer): ResponseHead {
+  const [first = '', ...rest] = linesOf(bytes)
+  const [, version, status, reason = ''] = statusLine.exec(first) ?? []
+  if (!status) throw new Refusal(502, 'the answer is no HTTP/1.1')
+  const headers = fieldsOf(rest, 502)
+  return { status: Number(status), reason, version: version === '1.0' ? '1.0' : '1.1', headers }
+}
+
+export const valuesOf = (headers: readonly Header[], name: string): string[] =>
+  headers.filter(([each]) => each === name).map(([, value]) => value)
+
+const hopByHop = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'content-length'],
+])
+
+/** What is passed on: all but what is between two neighbours. Framing is the next one's own. */
+export function endToEnd(headers: readonly Header[]): Header[] {
+  const named = new Set(valuesOf(headers, 'connection').flatMap(value => value.toLowerCase().split(/[ \t]*,[ \t]*/)))
+  return headers.filter(([name]) => !hopByHop.has(name) && !named.has(name))
+}
+
+/** Whether the client keeps its connection for a next request. */
+export function isKept({ version, headers }: RequestHead): boolean {
+  const words = [...valuesOf(headers, 'connection'), ...valuesOf(headers, 'proxy-connection')].join(',').toLowerCase()
+  return version === '1.1' && !words.split(/[ \t]*,[ \t]*/).includes('close')
+}
+
+export const formatHead = (first: string, headers: readonly Header[]): string =>
+  `${first}\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+
+function linesOf(bytes: Buffer): string[] {
+  return bytes.toString('latin1').slice(0, -4).split('\r\n')
+}
+
+function fieldsOf(lines: readonly string[], status: 400 | 502): Header[] {
+  return lines.map(line => {
+    const [, name, value = ''] = field.exec(line) ?? []
+    if (!name) throw new Refusal(status, 'a header is not valid')
+    return [name.toLowerCase(), value]
+  })
+}

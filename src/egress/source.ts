@@ -1,0 +1,65 @@
+import type { Readable, Writable } from 'node:stream'
+import { Refusal } from './refusal.ts'
+
+/** A stream's bytes as they are asked for; nothing is read ahead but what came in one piece. */
+export interface Source {
+  /** The next bytes; undefined at the end. Throws when the stream broke. */
+  read(): Promise<Buffer | undefined>
+  /** Gives bytes back: they are the next. */
+  unread(bytes: Buffer): void
+  /**
+   * All up to and with the mark; undefined when the stream ends before its first byte. Throws a Refusal when it ends
+   * later, or there is no mark in `maxBytes`.
+   */
+  readThrough(mark: string, maxBytes: number): Promise<Buffer | undefined>
+}
+
+export function sourceOf(stream: Readable): Source {
+  const iterator: AsyncIterator<Buffer> = stream[Symbol.asyncIterator]()
+  let held: Buffer | undefined
+
+  const read = async () => {
+    if (held) {
+      const bytes = held
+      held = undefined
+      return bytes
+    }
+    const { value, done } = await iterator.next()
+    return done ? undefined : value
+  }
+  const unread = (bytes: Buffer) => {
+    if (bytes.byteLength > 0) held = held ? Buffer.concat([bytes, held]) : bytes
+  }
+
+  return {
+    read,
+    unread,
+    async readThrough(mark, maxBytes) {
+      let bytes: Buffer = Buffer.alloc(0)
+      for (;;) {
+        const piece = await read()
+        if (!piece && bytes.byteLength === 0) return undefined
+        if (!piece) throw new Refusal(400, 'the request is cut short')
+        const from = Math.max(0, bytes.byteLength - mark.length)
+        bytes = bytes.byteLength === 0 ? piece : Buffer.concat([bytes, piece])
+        const place = bytes.indexOf(mark, from, 'latin1')
+        const end = place + mark.length
+        if (place < 0 ? bytes.byteLength >= maxBytes : end > maxBytes)
+          throw new Refusal(431, `more than ${maxBytes} bytes`)
+        if (place < 0) continue
+        unread(bytes.subarray(end))
+        return bytes.subarray(0, end)
+      }
+    },
+  }
+}
+
+/** Resolves when there is room for more. Throws when the stream is gone. */
+export async function write(sink: Writable, bytes: Uint8Array | string): Promise<void> {
+  if (sink.destroyed) throw new Error('the peer is gone')
+  if (sink.write(bytes)) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  sink.once('drain', resolve).once('close', resolve)
+  await promise
+  sink.off('drain', resolve).off('close', resolve)
+}
