@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
+import { parseRule, type Rule } from './egress/rules.ts'
 import type { OperatorBudgets } from './gateway/budgets.ts'
 import { type PriceTable, type ProviderSetting, parseBaseUrl, parsePrices, parseProviders } from './gateway/settings.ts'
 import type { Limits } from './plugin.ts'
@@ -19,6 +20,10 @@ export interface Config {
   /** Browser origins that may call; undefined: all. */
   origins?: string[]
   limits: Limits
+  /** What sandboxes may reach unless their rules narrow it. */
+  network: 'public' | 'none'
+  /** Addresses that are not public and that rules may name. */
+  networkPrivate: Rule[]
   /** How long active runs may go on after SIGTERM. */
   graceMs: number
   /** A sandbox's processes stop after this long without use; 0: never. */
@@ -79,6 +84,20 @@ const origins = (value: string) =>
       return origin
     })
 
+const network = (value: string) => {
+  if (value !== 'public' && value !== 'none') throw new Error('must be public or none')
+  return value
+}
+
+const ranges = (value: string) =>
+  text(value)
+    .split(',')
+    .map(each => {
+      const rule = parseRule(each)
+      if (!rule.range) throw new Error(`must be addresses and CIDRs, not ${each}`)
+      return rule
+    })
+
 /** Every setting: `--name`, THREADBOX_NAME and "name" in the file, in this order of strength. */
 export const settings: readonly Setting[] = [
   { name: 'config', value: 'FILE', help: 'a JSON file with any of these settings', parse: path },
@@ -94,6 +113,13 @@ export const settings: readonly Setting[] = [
   { name: 'processes', value: 'N', help: 'processes of a sandbox, 0: no limit (512)', parse: number(0) },
   { name: 'cpus', value: 'N', help: 'CPU cores of a sandbox, 0: no limit (2)', parse: number(0, 1024, false) },
   { name: 'disk-mb', value: 'N', help: 'disk of a sandbox, 0: no limit (10240)', parse: number(0) },
+  { name: 'network', value: 'public|none', help: 'what sandboxes reach without rules (public)', parse: network },
+  {
+    name: 'network-private',
+    value: 'LIST',
+    help: 'CIDRs, with :PORT or not, that rules may name though they are private (none)',
+    parse: ranges,
+  },
   { name: 'grace-ms', value: 'N', help: 'how long runs may go on after SIGTERM (3000)', parse: number(0, 3_600_000) },
   { name: 'idle-ms', value: 'N', help: 'stop a sandbox not used for so long, 0: never (3600000)', parse: number(0) },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
@@ -176,6 +202,8 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
       cpus: get('cpus', 2),
       diskMb: get('disk-mb', 10_240),
     },
+    network: get<Config['network']>('network', 'public'),
+    networkPrivate: get<Rule[]>('network-private', []),
     graceMs: get('grace-ms', 3000),
     idleMs: get('idle-ms', 3_600_000),
     models: modelsOf(values),

@@ -1,7 +1,5 @@
 import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
-import type { Plugins } from './cli/serve.ts'
-import type { Config } from './config.ts'
+import type { LoadPlugins } from './cli/serve.ts'
 import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
@@ -44,16 +42,15 @@ const guestExecutable = (): string =>
   import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
 
 /** The plugins of this build. Nothing of them runs before its first use. */
-async function loadPlugins(config: Config): Promise<Plugins> {
+const loadPlugins: LoadPlugins = async ({ dataDirectory, nsjailPath, idleMs }, serveProxy) => {
   const [{ nsjail }, { echo }, { aiSdk }] = await Promise.all([
     import('nsjail-wrapper'),
     import('../plugins/echo/index.ts'),
     import('../plugins/ai-sdk/index.ts'),
   ])
-  const { dataDirectory, nsjailPath, idleMs } = config
   const context = {
     dataDirectory,
-    serveProxy: (_: string, socket: Duplex) => void socket.destroy(),
+    serveProxy,
     log: (line: string) => console.error(`${new Date().toISOString()} ${line}`),
   }
   const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo, aiSdk]

@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { Config } from './config.ts'
 import type { Environments } from './core/environments.ts'
+import type { Networks } from './core/networks.ts'
+import type { Egress } from './egress/egress.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Backend, Engine } from './plugin.ts'
 import type { Runs } from './runs/registry.ts'
@@ -14,6 +16,8 @@ export interface Runtime {
   environments: Environments
   runs: Runs
   gateway: Gateway
+  networks: Networks
+  egress: Egress
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
 }

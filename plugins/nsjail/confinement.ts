@@ -8,7 +8,7 @@ import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
 export function describeConfinement(ground: Ground, meta: Meta, limited: readonly Controller[]): string[] {
   return [
     `isolation: own namespaces, seccomp, few capabilities, ${identity(ground, meta)}`,
-    'network: loopback only',
+    "network: loopback, and the server's proxy",
     memory(meta.limits, limited),
     processes(meta.limits, limited),
     cpu(meta.limits, limited),

@@ -7,6 +7,7 @@ import { readAgentFiles } from '../core/agents.ts'
 import { ensureCoder } from '../core/coder.ts'
 import { createEnvironments } from '../core/environments.ts'
 import { createModelGateway } from '../core/models.ts'
+import { createNetworks } from '../core/networks.ts'
 import { removeExpired } from '../core/sandboxes.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
@@ -15,8 +16,9 @@ import { countKeys } from '../db/keys.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { listEnvironments } from '../db/sandboxes.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
+import { createEgress } from '../egress/egress.ts'
 import { ApiError, messageOf } from '../errors.ts'
-import type { Backend, Engine } from '../plugin.ts'
+import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import { describe, isFatal } from './doctor.ts'
@@ -31,20 +33,23 @@ export interface Plugins {
   engines: ReadonlyMap<string, Engine>
 }
 
+/** Makes the plugins of this build. */
+export type LoadPlugins = (config: Config, serveProxy: PluginContext['serveProxy']) => Promise<Plugins>
+
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
-export async function serve(flags: readonly string[], load: (config: Config) => Promise<Plugins>): Promise<void> {
+export async function serve(flags: readonly string[], load: LoadPlugins): Promise<void> {
   const config = await readConfig(flags, process.env)
   const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`)
-  const { backends, engines } = await load(config)
-  const backend = backends.get(config.backend)
-  if (!backend) throw new ConfigError([`--backend: there is no backend ${config.backend}`])
-
   const db = await openIn(config.dataDirectory)
   const lock = lockDirectory(config.dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${config.dataDirectory}`)
-  await assertBackend(db, backend, config)
-
   const gateway = createModelGateway(db, config.models, process.env, log)
+  const networks = createNetworks(db, config)
+  const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
+  const { backends, engines } = await load(config, egress.serve)
+  const backend = backends.get(config.backend)
+  if (!backend) throw new ConfigError([`--backend: there is no backend ${config.backend}`])
+  await assertBackend(db, backend, config)
   const runtime: Runtime = {
     config,
     db,
@@ -53,6 +58,8 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
     environments: createEnvironments(backends),
     runs: createRuns(db, { log }),
     gateway,
+    networks,
+    egress,
     log,
   }
   const interrupted = runtime.runs.recover()
@@ -93,6 +100,7 @@ export async function serve(flags: readonly string[], load: (config: Config) => 
   await runtime.runs.close(config.graceMs)
   await Promise.race([server.stop(), Bun.sleep(FLUSH_MS)])
   await server.stop(true)
+  egress.close()
   for (const each of backends.values()) await each.close()
   db.close()
   lock.release()

@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { AgentInput, AgentOptions } from '../db/agents.ts'
 import { messageOf } from '../errors.ts'
+import { assertRules } from './networks.ts'
 
 const Path = Type.String({ pattern: '^/[^\\0]*$' })
 
@@ -109,6 +110,8 @@ function toAgent(value: unknown): AgentInput {
     throw new Error(`${first?.path.slice(1).replaceAll('/', '.') || 'agent'}: ${first?.message ?? 'not valid'}`)
   }
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
+  assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
+  assertRules('options.networkDenyOut', options.networkDenyOut ?? [])
   return {
     slug,
     name,

@@ -64,7 +64,7 @@ function startRun(
   place: { agent: Agent; sandbox: Sandbox; thread: Thread; asked: number; keyId?: string },
   request: ChatRequest,
 ): Run {
-  const { db, runs, environments, gateway } = runtime
+  const { db, runs, environments, gateway, egress } = runtime
   const { agent, sandbox, thread, asked, keyId } = place
   const engine = assertEngine(runtime, agent)
   return inTransaction(db, () => {
@@ -114,7 +114,7 @@ function startRun(
           signal,
           options: turnOptions,
           openModel,
-          fetch: () => Promise.reject(new ApiError('forbidden', 'This server lets nothing out.')),
+          fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),
         }),
       )
     })

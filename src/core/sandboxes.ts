@@ -14,13 +14,14 @@ import { runShell } from '../guest/shell.ts'
 import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
+import { type NetworkRequest, networkFor } from './networks.ts'
 
 export const DEFAULT_CWD = '/home/user'
 
 /** How long one set-up command may take. */
 const SETUP_TIMEOUT_MS = 600_000
 
-export interface SandboxRequest {
+export interface SandboxRequest extends NetworkRequest {
   agent: string
   files?: Record<string, string>
   envs?: Record<string, string>
@@ -49,12 +50,13 @@ export async function createSandbox(
   request: SandboxRequest,
   signal?: AbortSignal,
 ): Promise<Sandbox> {
-  const { db, config, environments } = runtime
+  const { db, config, environments, networks, egress } = runtime
   const agent = getAgent(runtime, caller, request.agent)
   const defaults = agent.sandbox
   const envs = { ...defaults.envs, ...request.envs }
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
+  const network = networkFor(caller, agent.options, request)
   const place = { backend: config.backend, environmentId: newId('env') }
   const environment = await environments.create({
     id: place.environmentId,
@@ -62,6 +64,8 @@ export async function createSandbox(
     limits: limitsOf({ ...config.limits, ...defaults.limits }),
     ...(defaults.base !== undefined && { base: defaults.base }),
   })
+  // Set-up commands run before there is a row to find the rules in.
+  networks.prepare(place.environmentId, network)
   try {
     await writeFiles(environment, { ...defaults.files, ...request.files })
     if (cwd !== DEFAULT_CWD) await environment.files.makeDirectory(cwd)
@@ -77,13 +81,17 @@ export async function createSandbox(
       status: 'active',
       envs,
       cwd,
+      network,
       ...place,
       ...(request.timeoutMs !== undefined && { timeoutMs: request.timeoutMs }),
       ...(userId !== undefined && { externalUserId: userId }),
     })
   } catch (error) {
     await environments.destroy(place)
+    egress.forget(place.environmentId)
     throw error
+  } finally {
+    networks.prepare(place.environmentId)
   }
 }
 
@@ -121,11 +129,12 @@ export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: nu
 
 /** When it resolves, nothing of the sandbox is left: runs, threads, processes, files. */
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
-  const { db, runs, environments } = runtime
+  const { db, runs, environments, egress } = runtime
   while (runs.active(sandbox.id).length > 0) await runs.cancel(sandbox.id)
   // The row goes first: an environment without one is swept at the next start, should the server die here.
   deleteSandbox(db, sandbox.id)
   await environments.destroy(sandbox)
+  egress.forget(sandbox.environmentId)
 }
 
 /** Removes the sandboxes whose time to live is over. */

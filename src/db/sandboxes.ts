@@ -1,6 +1,18 @@
 import type { Database } from 'bun:sqlite'
 import { now } from './id.ts'
-import { type Columns, isStringRecord, present, readJson } from './row.ts'
+import { type Columns, isRecord, isStringRecord, isStrings, present, readJson } from './row.ts'
+
+/** Rules as they were written. No `allowOut` is no opinion. */
+export interface NetworkRules {
+  allowOut?: string[]
+  denyOut?: string[]
+}
+
+/** What a sandbox may reach: by its agent as it was then, and by who made it. Both must agree. */
+export interface SandboxNetwork {
+  agent?: NetworkRules
+  own?: NetworkRules
+}
 
 export interface Sandbox {
   id: string
@@ -13,6 +25,7 @@ export interface Sandbox {
   error?: string
   envs: Record<string, string>
   cwd: string
+  network: SandboxNetwork
   timeoutMs?: number
   /** The end user whose token made it. */
   externalUserId?: string
@@ -23,14 +36,24 @@ export interface Sandbox {
 
 export type SandboxInput = Omit<Sandbox, 'createdAt' | 'updatedAt' | 'lastUsedAt'>
 
-type Row = Columns<Omit<Sandbox, 'envs'>> & { envs: string }
+type Row = Columns<Omit<Sandbox, 'envs' | 'network'>> & { envs: string; network: string }
 
 const columns = `id, team_id as teamId, agent_slug as agentSlug, agent_name as agentName,
-  environment_id as environmentId, backend, status, error, envs, cwd, timeout_ms as timeoutMs,
+  environment_id as environmentId, backend, status, error, envs, cwd, network, timeout_ms as timeoutMs,
   external_user_id as externalUserId, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
 
-const toSandbox = ({ envs, ...row }: Row): Sandbox => ({
-  ...present<Omit<Sandbox, 'envs'>>(row),
+const isRules = (value: unknown): value is NetworkRules | undefined =>
+  value === undefined ||
+  (isRecord(value) &&
+    (value.allowOut === undefined || isStrings(value.allowOut)) &&
+    (value.denyOut === undefined || isStrings(value.denyOut)))
+
+const isNetwork = (value: unknown): value is SandboxNetwork =>
+  isRecord(value) && isRules(value.agent) && isRules(value.own)
+
+const toSandbox = ({ envs, network, ...row }: Row): Sandbox => ({
+  ...present<Omit<Sandbox, 'envs' | 'network'>>(row),
+  network: readJson(network, 'sandboxes.network', isNetwork),
   envs: readJson(envs, 'sandboxes.envs', isStringRecord),
 })
 
@@ -40,10 +63,17 @@ export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
   const sandbox = { ...input, createdAt: at, updatedAt: at, lastUsedAt: at }
   db.query(
     `insert into sandboxes (id, team_id, agent_slug, agent_name, environment_id, backend, status, error, envs, cwd,
-       timeout_ms, external_user_id, created_at, updated_at, last_used_at)
+       network, timeout_ms, external_user_id, created_at, updated_at, last_used_at)
      values ($id, $teamId, $agentSlug, $agentName, $environmentId, $backend, $status, $error, $envs, $cwd,
-       $timeoutMs, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
-  ).run({ error: null, timeoutMs: null, externalUserId: null, ...sandbox, envs: JSON.stringify(sandbox.envs) })
+       $network, $timeoutMs, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
+  ).run({
+    error: null,
+    timeoutMs: null,
+    externalUserId: null,
+    ...sandbox,
+    envs: JSON.stringify(sandbox.envs),
+    network: JSON.stringify(sandbox.network),
+  })
   return sandbox
 }
 
@@ -55,6 +85,24 @@ export function findSandbox(db: Database, teamId: string, id: string): Sandbox |
     )
     .get({ teamId, id })
   return row ? toSandbox(row) : undefined
+}
+
+/** What the sandbox of an environment may reach; undefined when there is none. */
+export function findNetwork(db: Database, environmentId: string): SandboxNetwork | undefined {
+  const row = db
+    .query<{ network: string }, { environmentId: string }>(
+      'select network from sandboxes where environment_id = $environmentId',
+    )
+    .get({ environmentId })
+  return row ? readJson(row.network, 'sandboxes.network', isNetwork) : undefined
+}
+
+export function saveNetwork(db: Database, id: string, network: SandboxNetwork): void {
+  db.query('update sandboxes set network = $network, updated_at = $now where id = $id').run({
+    id,
+    network: JSON.stringify(network),
+    now: now(),
+  })
 }
 
 export interface SandboxPage {

@@ -54,12 +54,17 @@ export function sourceOf(stream: Readable): Source {
   }
 }
 
+/** A peer that takes nothing for this long is gone. */
+const STALLED_MS = 5 * 60_000
+
 /** Resolves when there is room for more. Throws when the stream is gone. */
 export async function write(sink: Writable, bytes: Uint8Array | string): Promise<void> {
   if (sink.destroyed) throw new Error('the peer is gone')
   if (sink.write(bytes)) return
   const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(() => sink.destroy(), STALLED_MS)
   sink.once('drain', resolve).once('close', resolve)
   await promise
+  clearTimeout(timer)
   sink.off('drain', resolve).off('close', resolve)
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { changeNetwork, describeNetwork } from '../core/networks.ts'
 import { createSandbox, getSandbox, pageSandboxes, removeSandbox } from '../core/sandboxes.ts'
 import { threadsOf } from '../core/threads.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
@@ -8,6 +9,11 @@ import type { Runtime } from '../runtime.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { CommandLine, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
+
+const Rules = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
+  maxItems: 1000,
+  description: 'Domains (`*.example.com`), addresses and CIDRs, each with `:port` or `:from-to`.',
+})
 
 const CreateSandbox = Type.Object({
   agent: Type.String({ description: "The agent's slug." }),
@@ -21,6 +27,14 @@ const CreateSandbox = Type.Object({
       description: 'Time to live since the last use.',
     }),
   ),
+  networkAllowOut: Type.Optional(Rules),
+  networkDenyOut: Type.Optional(Rules),
+})
+
+/** Null takes a list away. */
+const ChangeSandbox = Type.Object({
+  networkAllowOut: Type.Optional(Type.Union([Rules, Type.Null()])),
+  networkDenyOut: Type.Optional(Type.Union([Rules, Type.Null()])),
 })
 
 const Page = Type.Object({
@@ -62,9 +76,19 @@ export const sandboxRoutes = (runtime: Runtime) =>
           ...summary(sandbox),
           threads: threads.map(({ id, name, status }) => ({ id, name, status })),
           isolation: await isolationOf(runtime, sandbox),
+          network: describeNetwork(runtime, sandbox),
         }
       },
       { params: SandboxParams },
+    )
+    .patch(
+      '/:sandboxId',
+      ({ request, params: { sandboxId }, body }) => {
+        const caller = callerOf(request)
+        const sandbox = changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
+        return { ...summary(sandbox), network: describeNetwork(runtime, sandbox) }
+      },
+      { params: SandboxParams, parse: jsonBody, body: ChangeSandbox },
     )
     .delete(
       '/:sandboxId',

@@ -55,6 +55,7 @@ export const addSandbox = (db: Database): Sandbox =>
     status: 'active',
     envs: {},
     cwd: '/home/user',
+    network: {},
   })
 
 /** A sandbox with a thread, in a database of its own. */

@@ -1,0 +1,162 @@
+import { lookup } from 'node:dns/promises'
+import type { Duplex } from 'node:stream'
+import { type Address, parseAddress } from './addresses.ts'
+import { answerPlainly, clientOf } from './client.ts'
+import { dial, type Resolve } from './dial.ts'
+import { fetchBy } from './fetch.ts'
+import { createJournal, type Journal } from './journal.ts'
+import type { LocalHandler } from './local.ts'
+import { type Policy, refusalOfAddress, refusalOfName, type Target } from './policy.ts'
+import { serveProxy } from './proxy.ts'
+import { Refusal } from './refusal.ts'
+
+/** Of one sandbox, whatever they wait for. */
+const MAX_CONNECTIONS = 256
+
+export interface EgressParts {
+  /** What a sandbox may reach now. Throws when there is no such sandbox: nothing then. */
+  policyOf(environmentId: string): Policy
+  /** Says one line to the operator. */
+  log(line: string): void
+  /** Answers what programs ask of the proxy's own address. Without it: 404. */
+  local?: LocalHandler
+  /** The system's resolver unless given. */
+  resolve?: Resolve
+}
+
+/** Decisions since the server started. */
+export interface EgressCounts {
+  allowed: number
+  refused: number
+}
+
+/** The only way out of sandboxes. */
+export interface Egress {
+  /** Takes a connection of a program inside that speaks to its HTTP proxy. */
+  serve(environmentId: string, socket: Duplex): void
+  /**
+   * A fetch by the sandbox's rules, http and https, from here; each redirect is decided anew. The caller bounds time by
+   * `init.signal` and size by how much it reads. Rejects with an ApiError `forbidden` that says why it was refused.
+   */
+  fetch(environmentId: string, url: string, init?: RequestInit): Promise<Response>
+  /** Cuts what the sandbox's rules no longer allow. */
+  refresh(environmentId: string): void
+  counts(environmentId: string): EgressCounts
+  /** The sandbox is gone: cuts all of it. */
+  forget(environmentId: string): void
+  close(): void
+}
+
+interface Connection {
+  target: Target
+  address: Address
+  cut(): void
+}
+
+interface Way {
+  clients: Set<Duplex>
+  open: Set<Connection>
+  journal: Journal
+}
+
+export function createEgress({ policyOf, log, local, resolve = resolveBySystem }: EgressParts): Egress {
+  const ways = new Map<string, Way>()
+  let isClosed = false
+
+  const wayOf = (environmentId: string): Way => {
+    let way = ways.get(environmentId)
+    if (!way) {
+      way = { clients: new Set(), open: new Set(), journal: createJournal(environmentId, log) }
+      ways.set(environmentId, way)
+    }
+    return way
+  }
+
+  const dialFrom = async (environmentId: string, target: Target & { address?: Address }, signal: AbortSignal) => {
+    const way = wayOf(environmentId)
+    try {
+      return await dial({
+        target,
+        address: target.address,
+        policy: () => currentPolicy(policyOf, environmentId),
+        resolve,
+        signal,
+        onAllowed: () => way.journal.allowed(target),
+        onSocket(socket, address) {
+          const connection = { target, address, cut: () => socket.destroy() }
+          way.open.add(connection)
+          socket.once('close', () => way.open.delete(connection))
+        },
+      })
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 403) way.journal.refused(target, error.message)
+      throw error
+    }
+  }
+
+  const cutAll = ({ clients, open }: Way) => {
+    for (const { cut } of [...open]) cut()
+    for (const client of [...clients]) client.destroy()
+  }
+
+  return {
+    serve(environmentId, socket) {
+      const { clients } = wayOf(environmentId)
+      if (isClosed || clients.size >= MAX_CONNECTIONS) {
+        const full = clientOf(socket)
+        void answerPlainly(full, 503, 'too many connections at once').finally(() => socket.destroy())
+        return
+      }
+      clients.add(socket)
+      void serveProxy(socket, {
+        dial: (target, signal) => dialFrom(environmentId, target, signal),
+        local: async request => (local ? await local(request, environmentId) : notFound()),
+      }).finally(() => clients.delete(socket))
+    },
+    fetch: (environmentId, url, init) =>
+      fetchBy((target, signal) => dialFrom(environmentId, target, signal), url, init),
+    refresh(environmentId) {
+      const way = ways.get(environmentId)
+      if (!way) return
+      for (const { target, address, cut } of [...way.open]) {
+        if (!isAllowed(() => policyOf(environmentId), target, address)) cut()
+      }
+    },
+    counts: environmentId => ways.get(environmentId)?.journal.counts() ?? { allowed: 0, refused: 0 },
+    forget(environmentId) {
+      const way = ways.get(environmentId)
+      ways.delete(environmentId)
+      if (way) cutAll(way)
+    },
+    close() {
+      isClosed = true
+      for (const way of ways.values()) cutAll(way)
+    },
+  }
+}
+
+function isAllowed(policy: () => Policy, target: Target, address: Address): boolean {
+  try {
+    const now = policy()
+    const named = parseAddress(target.name)
+    return (refusalOfName(now, target, named) ?? refusalOfAddress(now, target, address)) === undefined
+  } catch {
+    return false
+  }
+}
+
+/** What cannot be found out is refused. */
+function currentPolicy(policyOf: EgressParts['policyOf'], environmentId: string): Policy {
+  try {
+    return policyOf(environmentId)
+  } catch {
+    throw new Refusal(503, 'the rules of this sandbox are not known')
+  }
+}
+
+const notFound = () => new Response('threadbox: there is nothing here\n', { status: 404 })
+
+const resolveBySystem: Resolve = async name => {
+  const found = await lookup(name, { all: true, order: 'verbatim' })
+  return found.map(({ address }) => address)
+}

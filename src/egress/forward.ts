@@ -1,0 +1,54 @@
+import type { Socket } from 'node:net'
+import { readBody } from './body.ts'
+import { type Client, sendAnswer } from './client.ts'
+import { exchange, requestFraming } from './exchange.ts'
+import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from './head.ts'
+import { watchIdle } from './tunnel.ts'
+
+/** Carries one plain HTTP request to a server and its answer back. Returns whether the client may send a next one. */
+export async function forward(
+  client: Client,
+  request: RequestHead,
+  place: { authority: string; path: string },
+  upstream: Socket,
+): Promise<boolean> {
+  const idle = watchIdle([client.socket, upstream])
+  const onGone = () => upstream.destroy()
+  client.signal.addEventListener('abort', onGone, { once: true })
+  const watched = async function* (body: AsyncIterable<Buffer>) {
+    for await (const piece of body) {
+      idle.moved()
+      yield piece
+    }
+  }
+  try {
+    const framing = requestFraming(request)
+    const headers = endToEnd(request.headers).filter(([name]) => name !== 'host')
+    const answer = await exchange(
+      upstream,
+      {
+        method: request.method,
+        path: place.path,
+        headers: [['host', place.authority], ...headers],
+        framing,
+        body: watched(readBody(client.source, framing)),
+      },
+      async head => {
+        if (request.version === '1.1')
+          client.socket.write(formatHead(`HTTP/1.1 ${head.status} ${head.reason}`, endToEnd(head.headers)))
+      },
+    )
+    const { head, length, body } = answer
+    const kept = endToEnd(head.headers)
+    // Without a body the length says what a GET would have given.
+    if (length === 'none')
+      for (const value of valuesOf(head.headers, 'content-length')) kept.push(['content-length', value])
+    const keeps = isKept(request)
+    const stays = await sendAnswer(client, request, { ...head, headers: kept, length }, watched(body), keeps)
+    return stays && answer.isSent()
+  } finally {
+    idle.stop()
+    client.signal.removeEventListener('abort', onGone)
+    upstream.destroy()
+  }
+}

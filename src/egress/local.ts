@@ -1,0 +1,73 @@
+import { readBody } from './body.ts'
+import { type Client, sendAnswer } from './client.ts'
+import { requestFraming } from './exchange.ts'
+import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from './head.ts'
+import { Refusal } from './refusal.ts'
+import { write } from './source.ts'
+
+/** Answers what is asked of the proxy's own address. The request's signal is aborted when the program is gone. */
+export type LocalHandler = (request: Request, environmentId: string) => Promise<Response>
+
+/** Gives a request of the origin form to the server itself. Returns whether the client may send a next one. */
+export async function answerLocally(
+  client: Client,
+  request: RequestHead,
+  target: string,
+  handle: (request: Request) => Promise<Response>,
+): Promise<boolean> {
+  const framing = requestFraming(request)
+  if (valuesOf(request.headers, 'expect').some(value => value.toLowerCase() === '100-continue')) {
+    await write(client.socket, 'HTTP/1.1 100 Continue\r\n\r\n')
+  }
+  const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
+  const bytes = readBody(client.source, framing)
+  let isRead = !hasBody
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value, done } = await bytes.next()
+        if (!done) return controller.enqueue(new Uint8Array(value))
+        isRead = true
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const url = URL.parse(target, 'http://proxy.threadbox')
+  if (!url || /^(CONNECT|TRACE|TRACK)$/i.test(request.method)) throw new Refusal(400, 'the request is not valid')
+  const response = await handle(
+    new Request(url.href, {
+      method: request.method,
+      headers: endToEnd(request.headers).map(([name, value]): [string, string] => [name, value]),
+      signal: client.signal,
+      ...(hasBody && !/^(GET|HEAD)$/.test(request.method) && { body, duplex: 'half' }),
+    }),
+  )
+  const { status, statusText, headers } = response
+  const kept = endToEnd([...headers].map(([name, value]): Header => [name, value]))
+  const isEmpty = request.method === 'HEAD' || response.body === null
+  const length = !isEmpty ? undefined : request.method === 'HEAD' || status === 204 || status === 304 ? 'none' : 0
+  const keeps = isKept(request)
+  const stays = await sendAnswer(
+    client,
+    request,
+    { status, reason: statusText, headers: kept, length },
+    pieces(client, response),
+    keeps,
+  )
+  return stays && isRead
+}
+
+/** The answer's body; it is cancelled when the program goes. */
+async function* pieces(client: Client, response: Response): AsyncGenerator<Buffer, void> {
+  const reader = response.body?.getReader()
+  if (!reader) return
+  const cancel = () => void reader.cancel().catch(() => {})
+  client.signal.addEventListener('abort', cancel, { once: true })
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield Buffer.from(next.value)
+  } finally {
+    client.signal.removeEventListener('abort', cancel)
+    cancel()
+  }
+}

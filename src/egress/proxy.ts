@@ -1,0 +1,123 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Address } from './addresses.ts'
+import { answerPlainly, type Client, clientOf } from './client.ts'
+import { requestFraming } from './exchange.ts'
+import { forward } from './forward.ts'
+import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from './head.ts'
+import { answerLocally } from './local.ts'
+import type { Target } from './policy.ts'
+import { Refusal } from './refusal.ts'
+import { parseHost } from './rules.ts'
+import { write } from './source.ts'
+import { tunnel } from './tunnel.ts'
+
+/** How long a request's head may take from its first byte, and the wait for that. */
+const HEAD_MS = 30_000
+/** How long a program may take to read its last answer. */
+const LINGER_MS = 10_000
+
+export interface ProxyParts {
+  /** A connection to what was asked for. Throws a Refusal. */
+  dial(target: Target & { address?: Address }, signal: AbortSignal): Promise<Socket>
+  /** Answers requests for the proxy itself. */
+  local(request: Request): Promise<Response>
+  headMs?: number
+}
+
+/** Speaks HTTP/1.1 as a proxy with one program until either is done. Never throws; nothing is left when it resolves. */
+export async function serveProxy(socket: Duplex, parts: ProxyParts): Promise<void> {
+  const client = clientOf(socket)
+  try {
+    while (await serveOne(client, parts)) {
+      // One more request on the same connection.
+    }
+    await finish(socket)
+  } catch {
+    // The program is gone, or its answer broke off.
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Resolves when the last answer is on its way: closing before would lose it. */
+async function finish(socket: Duplex): Promise<void> {
+  if (socket.destroyed || socket.writableFinished) return
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  const finished = new Promise<void>(resolve => socket.once('finish', resolve).once('close', resolve))
+  socket.end()
+  await finished
+  clearTimeout(timer)
+}
+
+/** False when the connection is at its end. */
+async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
+  let request: RequestHead | undefined
+  let what = ''
+  try {
+    request = await readRequest(client, parts.headMs ?? HEAD_MS)
+    if (!request) return false
+    if (request.method === 'CONNECT') {
+      const target = parseAuthority(request.target)
+      what = `${nameOf(target)}: `
+      const framing = requestFraming(request)
+      if (framing.kind !== 'length' || framing.bytes > 0) throw new Refusal(400, 'CONNECT has no body')
+      const upstream = await parts.dial(target, client.signal)
+      await write(client.socket, 'HTTP/1.1 200 Connection established\r\n\r\n')
+      await tunnel(client, upstream)
+      return false
+    }
+    if (request.target.startsWith('/')) return await answerLocally(client, request, request.target, parts.local)
+    const place = parseAbsolute(request.target)
+    what = `${nameOf(place.target)}: `
+    requestFraming(request)
+    const upstream = await parts.dial(place.target, client.signal)
+    return await forward(client, request, place, upstream)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    await answerPlainly(client, error.status, `${what}${error.message}`, request?.method === 'HEAD')
+    return false
+  }
+}
+
+/** Undefined when no request comes: then there is nothing to answer. */
+async function readRequest({ source }: Client, headMs: number): Promise<RequestHead | undefined> {
+  const first = await within(source.read(), headMs, () => undefined)
+  if (!first) return undefined
+  source.unread(first)
+  const head = await within(source.readThrough('\r\n\r\n', MAX_HEAD_BYTES), headMs, () => {
+    throw new Refusal(408, 'the request took too long')
+  })
+  return head && parseRequest(head)
+}
+
+async function within<T>(work: Promise<T>, limitMs: number, whenLate: () => T): Promise<T> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(() => late.resolve('late'), limitMs)
+  try {
+    const outcome = await Promise.race([work, late.promise])
+    return outcome === 'late' ? whenLate() : outcome
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {})
+  }
+}
+
+const nameOf = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)
+
+function parseAuthority(text: string, defaultPort?: number): Target & { address?: Address } {
+  const [, hostText = '', portText] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? []
+  const host = parseHost(hostText)
+  const port = portText === undefined ? defaultPort : Number(portText)
+  if (!host || port === undefined || port < 1 || port > 65_535)
+    throw new Refusal(400, 'no host and port have this form')
+  return { ...host, port }
+}
+
+/** `http://host/path`: for https a program opens a tunnel. */
+function parseAbsolute(text: string): { target: Target & { address?: Address }; authority: string; path: string } {
+  const [, authority = '', rest = ''] = /^http:\/\/([^/?#@]+)((?:[/?][^#]*)?)$/i.exec(text) ?? []
+  if (!authority) throw new Refusal(400, 'the proxy takes CONNECT, and requests for http:// addresses')
+  const path = rest.startsWith('/') ? rest : `/${rest}`
+  return { target: parseAuthority(authority, 80), authority, path }
+}
