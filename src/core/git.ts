@@ -21,12 +21,16 @@ const script = `
 git -c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$THREADBOX_GIT_TOKEN"; }; f' \
   clone --quiet "$@"`
 
-/** Clones a repository into the environment. Throws git_clone_failed with git's own words. */
+/**
+ * Clones a repository into the environment. Throws git_clone_failed with git's own words, and with what `refusal` gives
+ * when the proxy has refused git: that is told as a bare 403.
+ */
 export async function cloneRepository(
   environment: Environment,
   request: CloneRequest,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  refusal: () => string | undefined,
 ): Promise<{ path: string; branch: string }> {
   const { url, path = '/home/user/repo', token, depth, branch } = request
   const options = [
@@ -57,7 +61,9 @@ export async function cloneRepository(
   })
   if (result.exitCode !== 0) {
     const words = result.stderr.trim() || `git ended with exit code ${result.exitCode}`
-    throw new ApiError('git_clone_failed', token ? words.replaceAll(token, '***') : words)
+    const reason = words.includes('CONNECT tunnel failed, response 403') ? refusal() : undefined
+    const told = reason ? `${words}\nthreadbox: ${reason}` : words
+    throw new ApiError('git_clone_failed', token ? told.replaceAll(token, '***') : told)
   }
   return { path, branch: await branchOf(environment, path, signal) }
 }

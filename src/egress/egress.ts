@@ -28,6 +28,8 @@ export interface EgressParts {
 export interface EgressCounts {
   allowed: number
   refused: number
+  /** `host port N: reason`; programs that open tunnels often show only a 403. */
+  lastRefusal?: string
 }
 
 /** The only way out of sandboxes. */

@@ -54,7 +54,7 @@ export async function exchange(
     const bytes = await source
       .readThrough('\r\n\r\n', MAX_HEAD_BYTES)
       .catch(error => toBadAnswer(unsent ?? error, unsent))
-    if (!bytes) throw new Refusal(502, 'it closed without an answer')
+    if (!bytes) throw unsent instanceof Refusal ? unsent : new Refusal(502, 'it closed without an answer')
     const head = parseResponse(bytes)
     if (head.status === 101) throw new Refusal(502, 'it changed the protocol unasked')
     if (head.status < 200) {

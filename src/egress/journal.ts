@@ -8,11 +8,11 @@ const MINUTE_MS = 60_000
 export interface Journal {
   allowed(target: Target): void
   refused(target: Target, reason: string): void
-  counts(): { allowed: number; refused: number }
+  counts(): { allowed: number; refused: number; lastRefusal?: string }
 }
 
 export function createJournal(environmentId: string, log: (line: string) => void): Journal {
-  const counts = { allowed: 0, refused: 0 }
+  const counts: ReturnType<Journal['counts']> = { allowed: 0, refused: 0 }
   let minuteEnds = 0
   let lines = 0
   let untold = 0
@@ -36,7 +36,8 @@ export function createJournal(environmentId: string, log: (line: string) => void
     },
     refused({ name, port }, reason) {
       counts.refused++
-      tell(`refused ${name} port ${port}: ${reason}`)
+      counts.lastRefusal = `${name} port ${port}: ${reason}`
+      tell(`refused ${counts.lastRefusal}`)
     },
     counts: () => ({ ...counts }),
   }

@@ -22,12 +22,21 @@ export async function answerLocally(
   const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
   const bytes = readBody(client.source, framing)
   let isRead = !hasBody
+  // A program that was killed closes its side; nothing would tell before the answer's next bytes.
+  const watch = () => {
+    isRead = true
+    client.source.isEnded().then(
+      ended => ended && client.socket.destroy(),
+      () => client.socket.destroy(),
+    )
+  }
+  if (isRead) watch()
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { value, done } = await bytes.next()
         if (!done) return controller.enqueue(new Uint8Array(value))
-        isRead = true
+        watch()
         controller.close()
       },
     },

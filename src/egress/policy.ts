@@ -33,7 +33,7 @@ export function refusalOfName(policy: Policy, { name, port }: Target, address?: 
   if (policy.layers.some(isHopeless)) return 'it is not on the allow-list'
   const namesPort = (rule: Rule) => rule.ports !== undefined && hasPort(rule.ports, port)
   if (mailPorts.includes(port) && !policy.layers.some(({ allow }) => allow?.some(namesPort))) {
-    return `port ${port} is for mail, and no rule allows it`
+    return refusalOfMail(port)
   }
   return undefined
 }
@@ -46,6 +46,9 @@ export function refusalOfAddress(policy: Policy, { name, port }: Target, address
   const allows = ({ allow }: Layer) =>
     !allow || allow.some(rule => matchesName(rule, name, port) || matchesAddress(rule, address, port))
   if (!policy.layers.every(allows)) return 'it is not on the allow-list'
+  const namesPort = (rule: Rule) =>
+    rule.ports !== undefined && (matchesName(rule, name, port) || matchesAddress(rule, address, port))
+  if (mailPorts.includes(port) && !policy.layers.some(({ allow }) => allow?.some(namesPort))) return refusalOfMail(port)
   if (isPublic(address) && !isOwn(address)) return undefined
   if (!policy.layers.some(({ allow }) => allow?.some(rule => matchesAddress(rule, address, port)))) {
     return 'its address is not public'
@@ -53,5 +56,7 @@ export function refusalOfAddress(policy: Policy, { name, port }: Target, address
   if (policy.ceiling.some(rule => matchesAddress(rule, address, port))) return undefined
   return 'its address is not public, and the operator does not permit it'
 }
+
+const refusalOfMail = (port: number) => `port ${port} is for mail, and no rule allows it`
 
 const denies = ({ layers }: Policy): Rule[] => layers.flatMap(({ deny }) => [...deny])

@@ -7,6 +7,8 @@ export interface Source {
   read(): Promise<Buffer | undefined>
   /** Gives bytes back: they are the next. */
   unread(bytes: Buffer): void
+  /** Whether nothing more comes. Waits until it is known; may be asked beside a read that comes later. */
+  isEnded(): Promise<boolean>
   /**
    * All up to and with the mark; undefined when the stream ends before its first byte. Throws a Refusal when it ends
    * later, or there is no mark in `maxBytes`.
@@ -15,8 +17,10 @@ export interface Source {
 }
 
 export function sourceOf(stream: Readable): Source {
-  const iterator: AsyncIterator<Buffer> = stream[Symbol.asyncIterator]()
+  // The usual iterator destroys a duplex at the end of what it reads: nothing could be answered then.
+  const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
   let held: Buffer | undefined
+  let coming: Promise<IteratorResult<Buffer, unknown>> | undefined
 
   const read = async () => {
     if (held) {
@@ -24,8 +28,10 @@ export function sourceOf(stream: Readable): Source {
       held = undefined
       return bytes
     }
-    const { value, done } = await iterator.next()
-    return done ? undefined : value
+    coming ??= iterator.next()
+    const next = await coming
+    coming = undefined
+    return next.done ? undefined : next.value
   }
   const unread = (bytes: Buffer) => {
     if (bytes.byteLength > 0) held = held ? Buffer.concat([bytes, held]) : bytes
@@ -34,6 +40,11 @@ export function sourceOf(stream: Readable): Source {
   return {
     read,
     unread,
+    async isEnded() {
+      if (held) return false
+      coming ??= iterator.next()
+      return Boolean((await coming).done)
+    },
     async readThrough(mark, maxBytes) {
       let bytes: Buffer = Buffer.alloc(0)
       for (;;) {

@@ -39,7 +39,8 @@ export function listenForProxy(): ProxyGate {
 async function carry(call: Call, socket: Socket): Promise<void> {
   socket.on('close', () => call.close())
   const up = async () => {
-    for await (const chunk of socket) await call.send(lanes.up, chunk)
+    // The usual iterator destroys the socket at its end: the answer would be lost.
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) await call.send(lanes.up, chunk)
     call.end(lanes.up)
   }
   const down = async () => {

@@ -20,7 +20,8 @@ export async function relay(call: Call, port: number): Promise<void> {
     socket.end()
   }
   const down = async () => {
-    for await (const chunk of socket) await call.send(lanes.down, chunk)
+    // The usual iterator destroys the socket at its end: what is still to come the other way would be lost.
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) await call.send(lanes.down, chunk)
     call.end(lanes.down)
   }
   await Promise.all([up(), down()])

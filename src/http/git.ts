@@ -22,7 +22,8 @@ export const gitRoutes = (runtime: Runtime) =>
     '/clone',
     async ({ request, params: { sandboxId }, body }) => {
       const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
-      return await cloneRepository(environment, body, sandbox.envs, request.signal)
+      const refusal = () => runtime.egress.counts(sandbox.environmentId).lastRefusal
+      return await cloneRepository(environment, body, sandbox.envs, request.signal, refusal)
     },
     { params: SandboxParams, ...json(Clone) },
   )
