@@ -26,11 +26,11 @@ export function parseRule(text: string): Rule {
   const isBare = !bracketed && trimmed.split(':').length > 2
   const [, plain = trimmed, plainPorts] = isBare || bracketed ? [] : (/^([^:]*)(?::(.*))?$/.exec(trimmed) ?? [])
   const host = bracketed ? `${bracketed[1]}${bracketed[2] ?? ''}` : plain
-  const ports = parsePorts(bracketed ? bracketed[3] : plainPorts, text)
   const target: Pick<Rule, 'domain' | 'range'> | undefined = parseTarget(host)
   if (!target || (bracketed && target.range?.version !== 6)) {
     throw new Error(`${JSON.stringify(text)} is no domain, address or CIDR`)
   }
+  const ports = parsePorts(bracketed ? bracketed[3] : plainPorts, text)
   return { text: trimmed, ...target, ...(ports && { ports }) }
 }
 

@@ -1,13 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Duplex } from 'node:stream'
 import { newId } from '../../src/db/id.ts'
 import { runShell } from '../../src/guest/shell.ts'
-import type { Backend, Environment } from '../../src/plugin.ts'
+import type { Backend, Environment, PluginContext } from '../../src/plugin.ts'
 
 /** What every backend promises. It runs unchanged on each: a gap found in one becomes a line here. */
-export function describeBackend(name: string, openBackend: () => Promise<Backend>): void {
+export function describeBackend(
+  name: string,
+  openBackend: (serveProxy: PluginContext['serveProxy']) => Promise<Backend>,
+): void {
   describe(`backend ${name}`, () => {
     let backend: Backend
     let environment: Environment
+    /** Says whose connection it is, then gives back what comes. */
+    const echoProxy = (environmentId: string, socket: Duplex) => {
+      socket.on('error', () => {})
+      socket.write(`${environmentId} `)
+      socket.pipe(socket)
+    }
+    let serveProxy: PluginContext['serveProxy'] = echoProxy
+    const open = () => openBackend((id, socket) => serveProxy(id, socket))
     const limits = { memoryMb: 512, processes: 200, cpus: 2, diskMb: 512 }
     const create = () => backend.create({ id: newId('env'), limits })
     const shell = (command: string, options: Partial<Parameters<typeof runShell>[1]> = {}) =>
@@ -19,7 +31,7 @@ export function describeBackend(name: string, openBackend: () => Promise<Backend
     }
 
     beforeAll(async () => {
-      backend = await openBackend()
+      backend = await open()
       environment = await create()
     }, 60_000)
 
@@ -265,6 +277,74 @@ export function describeBackend(name: string, openBackend: () => Promise<Backend
       })
     })
 
+    describe('the proxy', () => {
+      const ask = 'exec 3<>/dev/tcp/127.0.0.1/3128; echo hello >&3; read -r line <&3; echo "$line"'
+
+      test('is reached at its address inside, by every environment as itself', async () => {
+        const other = await create()
+        try {
+          const lines = [await shell(ask), await runShell(other, { command: ask })].map(({ stdout }) => stdout)
+          expect(lines).toEqual([`${environment.id} hello\n`, `${other.id} hello\n`])
+        } finally {
+          await other.destroy()
+        }
+      })
+
+      test('is named to every process, and an own name for it wins', async () => {
+        const command = 'echo $HTTP_PROXY $https_proxy $NO_PROXY $NODE_USE_ENV_PROXY'
+        const env = { https_proxy: 'http://own:1' }
+        expect((await shell(command)).stdout).toBe(
+          'http://127.0.0.1:3128 http://127.0.0.1:3128 localhost,127.0.0.1,::1 1\n',
+        )
+        expect((await shell(command, { env })).stdout).toBe(
+          'http://127.0.0.1:3128 http://own:1 localhost,127.0.0.1,::1 1\n',
+        )
+      })
+
+      test('is told when a process has ended its side, and answers still', async () => {
+        serveProxy = (_, socket) => {
+          let text = ''
+          socket.on('data', chunk => (text += chunk)).on('end', () => socket.end(`got ${text}`))
+        }
+        try {
+          const script = [
+            'import socket; s = socket.create_connection(("127.0.0.1", 3128)); s.sendall(b"all")',
+            's.shutdown(socket.SHUT_WR); print(s.makefile().read())',
+          ].join('\n')
+          expect((await runShell(environment, { command: ['python3', '-c', script] })).stdout).toBe('got all\n')
+        } finally {
+          serveProxy = echoProxy
+        }
+      })
+
+      test('is the only way out: regression', async () => {
+        const addresses = ['1.1.1.1/53', '10.0.0.1/80', '169.254.169.254/80']
+        const tries = addresses.map(each => `(exec 3<>/dev/tcp/${each}) 2>/dev/null && echo ${each}`)
+        expect((await shell(`${tries.join('; ')}; cat /proc/net/route | tail -n +2`)).stdout).toBe('')
+      })
+
+      test('takes 256 connections at once and more when they are over', async () => {
+        const script = [
+          'import socket',
+          'def say():',
+          '  s = socket.create_connection(("127.0.0.1", 3128)); s.settimeout(10); s.sendall(b"x\\n"); return s',
+          'def heard(s):',
+          '  try: return s.makefile().readline().endswith("x\\n")',
+          '  except OSError: return False',
+          'for _ in range(2):',
+          '  all = [say() for _ in range(300)]; print(sum(map(heard, all)))',
+          '  for s in all: s.close()',
+          '  import time; time.sleep(0.5)',
+        ].join('\n')
+        const { stdout, stderr } = await runShell(environment, {
+          command: ['python3', '-c', script],
+          timeoutMs: 20_000,
+        })
+        expect([stdout, stderr]).toEqual(['256\n256\n', ''])
+        expect((await shell(ask)).stdout).toBe(`${environment.id} hello\n`)
+      })
+    })
+
     describe('an environment', () => {
       test('is apart from another one', async () => {
         const other = await create()
@@ -300,7 +380,7 @@ export function describeBackend(name: string, openBackend: () => Promise<Backend
         const made = await create()
         await runShell(made, { command: 'echo here > /tmp/f; sleep 7107 &' })
         await backend.close()
-        backend = await openBackend()
+        backend = await open()
         expect(await backend.list()).toContain(made.id)
         const found = await backend.open(made.id)
         if (!found) throw new Error('not found')

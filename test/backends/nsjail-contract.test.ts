@@ -9,11 +9,12 @@ const root = join(import.meta.dir, '../..')
 const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-contract-'))
 afterAll(() => rmSync(dataDirectory, { recursive: true, force: true }))
 
-describeBackend(process.getuid?.() === 0 ? 'nsjail as root' : 'nsjail as an ordinary user', async () =>
+describeBackend(process.getuid?.() === 0 ? 'nsjail as root' : 'nsjail as an ordinary user', async serveProxy =>
   createNsjailBackend({
     dataDirectory,
     executable: join(root, 'dist/threadbox'),
     nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
+    serveProxy,
     log: line => console.error(line),
   }),
 )

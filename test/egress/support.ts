@@ -45,7 +45,11 @@ export async function openBench(
   })
   const server = createServer({ allowHalfOpen: true }, socket => egress.serve(SANDBOX, socket))
   const port = await listen(server, '127.0.0.1')
-  const bench: Bench = { egress, port, lines, asked, policy, close: () => (egress.close(), server.close()) }
+  const close = () => {
+    egress.close()
+    server.close()
+  }
+  const bench: Bench = { egress, port, lines, asked, policy, close }
   return bench
 }
 

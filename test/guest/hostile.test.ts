@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Duplex } from 'node:stream'
-import { connectGuest } from '../../src/guest/host.ts'
+import { connectGuest, type GuestOptions, MAX_PROXY_CALLS } from '../../src/guest/host.ts'
 import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire.ts'
 
 /** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
@@ -16,9 +16,9 @@ afterEach(() => {
   for (const guest of open.splice(0)) guest.close()
 })
 
-async function connected() {
+async function connected(options: GuestOptions = {}) {
   const hostile = hostileGuest()
-  const guest = await connectGuest(hostile.socket)
+  const guest = await connectGuest(hostile.socket, options)
   open.push(guest)
   return { ...hostile, guest }
 }
@@ -43,7 +43,7 @@ describe('a guest that breaks the rules loses its connection and nothing more: r
     ['an empty data frame', [encodeFrame(kinds.data, 1)]],
     ['a credit without an amount', [encodeFrame(kinds.credit, 1, lane(0, Buffer.alloc(0)))]],
     ['credit that was never used', [encodeFrame(kinds.credit, 1, lane(0, Buffer.from([0, 0, 1, 0])))]],
-    ['a call of its own', [encodeFrame(kinds.open, 9, json({ op: 'connect', port: 22 }))]],
+    ['a call of its own', [encodeFrame(kinds.open, 2, json({ op: 'proxy' }))]],
     ['more bytes than the window', Array<Buffer>(8).fill(encodeFrame(kinds.data, 1, lane(1, Buffer.alloc(65_536))))],
     [
       'bytes after the end of a lane',
@@ -122,7 +122,7 @@ test('frames for a call that has ended are passed over', async () => {
   say(encodeFrame(kinds.close, 1, json({ made: true })), encodeFrame(kinds.data, 1, lane(1, Buffer.from('late'))))
   expect(await made).toBe(true)
   const again = guest.files.makeDirectory('/y')
-  say(encodeFrame(kinds.close, 2, json({ made: false })))
+  say(encodeFrame(kinds.close, 3, json({ made: false })))
   expect(await again).toBe(false)
 })
 
@@ -140,4 +140,54 @@ test('a connection that ends fails what was under way', async () => {
   await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
   await guest.closed
   await expect(guest.spawn({ command: 'true' })).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+})
+
+describe('a guest that may open connections to the proxy', () => {
+  const request = json({ op: 'proxy' })
+  const opening = (id: number) => encodeFrame(kinds.open, id, request)
+
+  const breaches: [string, Uint8Array[]][] = [
+    ['with an id of the host', [opening(9)]],
+    ['twice', [opening(2), opening(2)]],
+    ['for anything else', [encodeFrame(kinds.open, 2, json({ op: 'connect', port: 22 }))]],
+    ['with no JSON', [encodeFrame(kinds.open, 2, Buffer.from('{'))]],
+    ['more than it may', Array.from({ length: MAX_PROXY_CALLS + 1 }, (_, index) => opening(2 * index + 2))],
+    [
+      'and sends more than the window',
+      [opening(2), ...Array<Buffer>(8).fill(encodeFrame(kinds.data, 2, lane(0, Buffer.alloc(65_536))))],
+    ],
+  ]
+  test.each(breaches)('loses its connection when it does so %s: regression', async (_, frames) => {
+    const sockets: Duplex[] = []
+    const { guest, say } = await connected({ onProxy: socket => sockets.push(socket.on('error', () => {})) })
+    say(...frames)
+    await guest.closed
+    await Promise.all(sockets.map(socket => socket.destroyed || new Promise(resolve => socket.once('close', resolve))))
+  })
+
+  test('may open as many as it likes one after the other', async () => {
+    let opened = 0
+    const { guest, say } = await connected({ onProxy: () => opened++ })
+    for (let id = 2; id < 4 * MAX_PROXY_CALLS; id += 2) say(opening(id), encodeFrame(kinds.close, id, json({})))
+    const made = guest.files.makeDirectory('/x')
+    say(encodeFrame(kinds.close, 1, json({ made: true })))
+    expect([await made, opened, guest.activeCalls]).toEqual([true, 2 * MAX_PROXY_CALLS - 1, 0])
+  })
+
+  test('and reads nothing of what it is answered loses its connection at a bound: regression', async () => {
+    const socket = new Duplex({ read() {}, write: () => {} })
+    socket.push(encodeFrame(kinds.hello, 0, json({ protocol: PROTOCOL })))
+    const guest = await connectGuest(socket, {
+      onProxy: proxied => void proxied.on('error', () => {}).write(Buffer.alloc(200_000)),
+    })
+    open.push(guest)
+    let isClosed = false
+    void guest.closed.then(() => (isClosed = true))
+    for (let id = 2; !isClosed && id < 10_000; id += 2) {
+      socket.push(Buffer.concat([opening(id), encodeFrame(kinds.close, id, json({}))]))
+      await new Promise<void>(resolve => setImmediate(resolve))
+    }
+    expect(isClosed).toBe(true)
+    expect(socket.writableLength).toBeLessThan(128 * 1024 * 1024)
+  })
 })

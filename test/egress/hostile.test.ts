@@ -1,0 +1,121 @@
+import { afterEach, expect, test } from 'bun:test'
+import { createServer, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { serveProxy } from '../../src/egress/proxy.ts'
+import { all, dialed, listen, loopback, openBench, openPolicy, SANDBOX, say, until } from './support.ts'
+
+const open: { close(): void }[] = []
+afterEach(() => {
+  for (const each of open.splice(0)) each.close()
+})
+
+async function bench(...input: Parameters<typeof openBench>) {
+  const made = await openBench(...input)
+  open.push(made)
+  return made
+}
+
+const rss = () => {
+  Bun.gc(true)
+  return process.memoryUsage.rss()
+}
+const MIB = 1024 * 1024
+
+test('a head without end is refused at its bound: regression', async () => {
+  const { port } = await bench(openPolicy)
+  const socket = await dialed(port)
+  socket.on('error', () => {})
+  socket.write('GET http://a.example/ HTTP/1.1\r\n')
+  const answered = all(socket)
+  const line = `X-A: ${'a'.repeat(4000)}\r\n`
+  for (let count = 0; count < 100 && !socket.destroyed; count++) socket.write(line)
+  expect(await answered).toStartWith('HTTP/1.1 431 ')
+})
+
+test('a head that takes too long is refused, a connection that says nothing is closed: regression', async () => {
+  const parts = {
+    dial: () => Promise.reject(new Error('not asked for')),
+    local: async () => new Response('x'),
+    headMs: 50,
+  }
+  const server = createServer({ allowHalfOpen: true }, socket => void serveProxy(socket, parts))
+  open.push({ close: () => server.close() })
+  const port = await listen(server, '127.0.0.1')
+  const slow = await dialed(port)
+  slow.write('GET / HTTP/1.1\r\nX-A')
+  expect(await all(slow)).toStartWith('HTTP/1.1 408 ')
+  expect(await say(port, '')).toBe('')
+})
+
+test('a thousand connections cost bounded sockets and memory, and leave nothing: regression', async () => {
+  let upstreams = 0
+  const sockets: Socket[] = []
+  const server = createServer({ allowHalfOpen: true }, socket => {
+    upstreams++
+    sockets.push(socket)
+    socket.on('error', () => {}).on('close', () => upstreams--)
+    socket.on('end', () => socket.destroy())
+  })
+  open.push({ close: () => server.close() })
+  const target = await listen(server, '127.0.0.2')
+  const made = await bench(loopback)
+  const before = rss()
+  const clients = await Promise.all(Array.from({ length: 1000 }, () => dialed(made.port)))
+  const first = clients.map(client => {
+    client.on('error', () => {})
+    client.write(`CONNECT 127.0.0.2:${target} HTTP/1.1\r\nHost: x\r\n\r\n${'x'.repeat(20_000)}`)
+    return until(client, '\r\n\r\n').catch(() => 'closed')
+  })
+  const answers = await Promise.all(first)
+  expect(answers.filter(answer => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(256)
+  expect(answers.filter(answer => answer.startsWith('HTTP/1.1 503 ')).length).toBeGreaterThan(0)
+  expect(upstreams).toBe(256)
+  expect(rss() - before).toBeLessThan(300 * MIB)
+  made.egress.forget(SANDBOX)
+  await Promise.all(
+    sockets.map(socket => socket.destroyed || new Promise(resolve => socket.once('close', resolve).resume())),
+  )
+  expect(upstreams).toBe(0)
+  for (const client of clients) client.destroy()
+})
+
+test('a peer that never reads its answers holds no more than one: regression', async () => {
+  let answered = 0
+  const made = await bench(openPolicy, {}, async () => {
+    answered++
+    return new Response(Buffer.alloc(MIB))
+  })
+  const socket = new Duplex({ highWaterMark: 65_536, read() {}, write: () => {} })
+  made.egress.serve(SANDBOX, socket)
+  for (let count = 0; count < 1000; count++) socket.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const other = await dialed(made.port)
+  other.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(other, '\r\n\r\n')
+  expect(answered).toBe(2)
+  socket.destroy()
+})
+
+test('a half-open peer whose server is gone is closed: regression', async () => {
+  const server = createServer({ allowHalfOpen: true }, socket => void socket.end('bye'))
+  open.push({ close: () => server.close() })
+  const target = await listen(server, '127.0.0.2')
+  const made = await bench(loopback)
+  const answer = await say(made.port, `CONNECT 127.0.0.2:${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  expect(answer).toEndWith('bye')
+})
+
+test('an answer that is cut short is not made whole: regression', async () => {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.once(
+      'data',
+      () => void socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab', () => socket.destroy()),
+    )
+  })
+  open.push({ close: () => server.close() })
+  const target = await listen(server, '127.0.0.2')
+  const made = await bench(loopback)
+  const answer = await say(made.port, `GET http://127.0.0.2:${target}/ HTTP/1.1\r\nHost: x\r\n\r\n`)
+  expect(answer).not.toContain('0\r\n\r\n')
+  expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+})
