@@ -9,9 +9,12 @@ import type { LocalHandler } from './local.ts'
 import { type Policy, refusalOfAddress, refusalOfName, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
 import { Refusal } from './refusal.ts'
+import { inTurns } from './turns.ts'
 
 /** Of one sandbox, whatever they wait for. */
 const MAX_CONNECTIONS = 256
+/** Of one sandbox: lookups share threads with those of all others, and slow ones would hold them. */
+const MAX_LOOKUPS = 8
 
 export interface EgressParts {
   /** What a sandbox may reach now. Throws when there is no such sandbox: nothing then. */
@@ -59,6 +62,7 @@ interface Way {
   clients: Set<Duplex>
   open: Set<Connection>
   journal: Journal
+  resolve: Resolve
 }
 
 export function createEgress({ policyOf, log, local, resolve = resolveBySystem }: EgressParts): Egress {
@@ -68,7 +72,12 @@ export function createEgress({ policyOf, log, local, resolve = resolveBySystem }
   const wayOf = (environmentId: string): Way => {
     let way = ways.get(environmentId)
     if (!way) {
-      way = { clients: new Set(), open: new Set(), journal: createJournal(environmentId, log) }
+      way = {
+        clients: new Set(),
+        open: new Set(),
+        journal: createJournal(environmentId, log),
+        resolve: inTurns(resolve, MAX_LOOKUPS),
+      }
       ways.set(environmentId, way)
     }
     return way
@@ -81,7 +90,7 @@ export function createEgress({ policyOf, log, local, resolve = resolveBySystem }
         target,
         address: target.address,
         policy: () => currentPolicy(policyOf, environmentId),
-        resolve,
+        resolve: way.resolve,
         signal,
         onAllowed: () => way.journal.allowed(target),
         onSocket(socket, address) {

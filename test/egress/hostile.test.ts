@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { createEgress } from '../../src/egress/egress.ts'
 import { serveProxy } from '../../src/egress/proxy.ts'
 import { all, dialed, listen, loopback, openBench, openPolicy, SANDBOX, say, until } from './support.ts'
 
@@ -118,4 +119,25 @@ test('an answer that is cut short is not made whole: regression', async () => {
   const answer = await say(made.port, `GET http://127.0.0.2:${target}/ HTTP/1.1\r\nHost: x\r\n\r\n`)
   expect(answer).not.toContain('0\r\n\r\n')
   expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+})
+
+test('slow names hold a few lookups, whatever a sandbox asks: regression', async () => {
+  const lookups = Promise.withResolvers<string[]>()
+  let asked = 0
+  const egress = createEgress({
+    policyOf: () => openPolicy,
+    log: () => {},
+    resolve: () => {
+      asked++
+      return lookups.promise
+    },
+  })
+  const answers = Array.from({ length: 50 }, (_, index) =>
+    egress.fetch(SANDBOX, `http://n${index}.example/`).catch(each => each),
+  )
+  await new Promise<void>(resolve => setImmediate(resolve))
+  expect(asked).toBe(8)
+  lookups.resolve(['10.0.0.1'])
+  for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ code: 'forbidden' })
+  expect(asked).toBe(50)
 })
