@@ -43,6 +43,9 @@ export async function dial(options: Dial): Promise<Socket> {
   options.onAllowed()
   let failure = new Refusal(502, 'it has no address')
   for (const { text, parsed } of allowed) {
+    // It may have changed while an address before this one was tried.
+    const since = refusalOfName(policy(), target, address) ?? refusalOfAddress(policy(), target, parsed)
+    if (since) throw new Refusal(403, since)
     try {
       return await open(text, parsed, options)
     } catch (error) {
