@@ -96,12 +96,20 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
     const sweeping = sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
     const endHousekeeping = startHousekeeping(ground, () => environments.values(), idleMs)
-    return { capabilities, endHousekeeping, sweeping }
+    return { capabilities, endHousekeeping, sweeping, rejoined: rejoin() }
   })
   let prepared: ReturnType<typeof prepare> | undefined
+  let isClosing = false
   const ready = () => {
     prepared = prepare()
     return prepared
+  }
+
+  /** One after the other, beside the first uses; a jail that does not answer is left to its next use. */
+  const rejoin = async () => {
+    for (const environment of [...environments.values()]) {
+      if (!isClosing) await environment.rejoin().catch(error => log(`${environment.id}: ${messageOf(error)}`))
+    }
   }
 
   const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
@@ -167,9 +175,10 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     },
 
     async close() {
+      isClosing = true
       await Promise.allSettled(creating.values())
       const parts = await prepared?.catch(() => undefined)
-      await Promise.all([parts?.endHousekeeping(), parts?.sweeping])
+      await Promise.all([parts?.endHousekeeping(), parts?.sweeping, parts?.rejoined])
       await Promise.all([...environments.values()].map(environment => environment.release()))
       await berths.close()
     },

@@ -21,6 +21,8 @@ export interface KeptEnvironment extends Environment {
   readonly isDestroyed: boolean
   /** True once after each use: something may have been written since the last call. */
   takeUsed(): boolean
+  /** Connects to its jail, if one runs: what a former server left running has the proxy again. */
+  rejoin(): Promise<void>
   /** Lets go of the connection. The environment goes on. */
   release(): Promise<void>
 }
@@ -163,6 +165,11 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       })
       return destroyed
     },
+    rejoin: () =>
+      lock(async () => {
+        const running = connection || destroyed ? undefined : await findJail(place)
+        if (running !== undefined) keep(await parts.join(running))
+      }),
     release: () =>
       lock(async () => {
         connection?.close()

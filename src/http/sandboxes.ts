@@ -88,7 +88,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
         const sandbox = changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
         return { ...summary(sandbox), network: describeNetwork(runtime, sandbox) }
       },
-      { params: SandboxParams, parse: jsonBody, body: ChangeSandbox },
+      { params: SandboxParams, ...json(ChangeSandbox) },
     )
     .delete(
       '/:sandboxId',

@@ -376,6 +376,30 @@ export function describeBackend(
         }
       })
 
+      test('has the proxy again for what runs in it once another instance of the backend is there', async () => {
+        const made = await create()
+        await runShell(made, {
+          command: 'while :; do (exec 3<>/dev/tcp/127.0.0.1/3128) 2>/dev/null; sleep 0.05; done &',
+        })
+        await backend.close()
+        const reached = Promise.withResolvers<string>()
+        serveProxy = (id, socket) => {
+          reached.resolve(id)
+          socket.destroy()
+        }
+        try {
+          backend = await open()
+          await backend.list()
+          expect(await reached.promise).toBe(made.id)
+        } finally {
+          serveProxy = echoProxy
+          await (await backend.open(made.id))?.destroy()
+        }
+        const again = await backend.open(environment.id)
+        if (!again) throw new Error('the first environment is lost')
+        environment = again
+      })
+
       test('is found by another instance of the backend, with what runs in it', async () => {
         const made = await create()
         await runShell(made, { command: 'echo here > /tmp/f; sleep 7107 &' })
