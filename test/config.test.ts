@@ -31,6 +31,8 @@ test('defaults are complete', async () => {
     limits: { memoryMb: 2048, processes: 512, cpus: 2, diskMb: 10_240 },
     graceMs: 3000,
     idleMs: 3_600_000,
+    network: 'public',
+    networkPrivate: [],
     models: { providers: {}, prices: {}, budgets: { threadUsd: 0, keyDayUsd: 0, dayUsd: 0 } },
   })
 })
@@ -70,6 +72,8 @@ describe('every setting', () => {
     'disk-mb': ['100', { limits: { diskMb: 100 } }],
     'grace-ms': ['0', { graceMs: 0 }],
     'idle-ms': ['60000', { idleMs: 60_000 }],
+    network: ['none', { network: 'none' }],
+    'network-private': ['10.0.0.0/8', { networkPrivate: [{}] }],
     model: ['openai/gpt-5.2', { models: { model: 'openai/gpt-5.2' } }],
     'model-url': ['http://127.0.0.1:11434/v1', { models: { modelUrl: 'http://127.0.0.1:11434/v1' } }],
     'model-key': ['secret-key-0123', { models: { modelKey: 'secret-key-0123' } }],

@@ -42,7 +42,7 @@ const floors = [
   ['app'],
   ['http'],
   ['core'],
-  ['runs', 'db', 'guest', 'gateway'],
+  ['runs', 'db', 'guest', 'gateway', 'egress'],
   ['stream', 'plugin', 'errors'],
 ]
 /** Known to all floors and knowing no floor but the lowest, or types alone. */

@@ -4,8 +4,10 @@ import { streamText } from 'ai'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createKey } from '../../src/core/access.ts'
+import { createNetworks } from '../../src/core/networks.ts'
 import { type AgentOptions, saveAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
+import { createEgress } from '../../src/egress/egress.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Engine, Environment, TurnOptions } from '../../src/plugin.ts'
 import { createRuns } from '../../src/runs/registry.ts'
@@ -77,8 +79,10 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
   const log = (line: string) => void scene.log.push(line)
   const environment = (id: string) => ({ id, confinement: [], destroy: async () => {} }) as unknown as Environment
   const options: TurnOptions[] = []
+  const config = await readConfig(['--data-dir', '/nonexistent'], {})
+  const networks = createNetworks(db, config)
   const runtime: Runtime = {
-    config: await readConfig(['--data-dir', '/nonexistent'], {}),
+    config,
     db,
     backends: new Map(),
     engines: new Map([['model', modelEngine(options)]]),
@@ -89,6 +93,8 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
     },
     runs: createRuns(db, { log, graceMs: 200 }),
     gateway,
+    networks,
+    egress: createEgress({ policyOf: networks.policyOf, log }),
     log,
   }
   running.push(runtime)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
+import { aiSdk } from '../../plugins/ai-sdk/index.ts'
 import { echo } from '../../plugins/echo/index.ts'
 import { nsjail } from '../../plugins/nsjail/index.ts'
 import { createApp } from '../../src/app.ts'
@@ -11,10 +11,12 @@ import { type Config, readConfig } from '../../src/config.ts'
 import { createKey } from '../../src/core/access.ts'
 import { createEnvironments } from '../../src/core/environments.ts'
 import { createModelGateway } from '../../src/core/models.ts'
+import { createNetworks } from '../../src/core/networks.ts'
 import type { AgentSandbox } from '../../src/db/agents.ts'
 import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
+import { createEgress } from '../../src/egress/egress.ts'
 import type { Backend, Engine } from '../../src/plugin.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import type { Runtime } from '../../src/runtime.ts'
@@ -24,10 +26,10 @@ import { leftovers } from './leftovers.ts'
 const root = join(import.meta.dir, '../..')
 
 /** The application on a free port, with a database and a backend `nsjail` of its own, for the tests of one file. */
-export function useApp(flags: readonly string[] = []): TestApp {
+export function useApp(flags: readonly string[] = [], environment: Record<string, string> = {}): TestApp {
   // Jails start in tens of milliseconds; a busy machine may take a hundred times that.
   setDefaultTimeout(60_000)
-  const app = new TestApp(flags)
+  const app = new TestApp(flags, environment)
   beforeAll(() => app.start())
   afterAll(() => app.stop())
   return app
@@ -47,7 +49,11 @@ export class TestApp {
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
   #server: ReturnType<typeof Bun.serve> | undefined
 
-  constructor(readonly flags: readonly string[]) {}
+  constructor(
+    readonly flags: readonly string[],
+    /** Where the gateway finds the keys of providers. */
+    readonly environment: Record<string, string>,
+  ) {}
 
   get databasePath(): string {
     return join(this.directory, 'threadbox.db')
@@ -73,16 +79,19 @@ export class TestApp {
 
   #runtime(config: Config): Runtime {
     const log = (line: string) => void this.log.push(line)
-    const serveProxy = (_: string, socket: Duplex) => void socket.destroy()
-    const context = { dataDirectory: config.dataDirectory, serveProxy, log }
+    const db = openDatabase(this.databasePath)
+    const networks = createNetworks(db, config)
+    const gateway = createModelGateway(db, config.models, this.environment, log)
+    const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
+    const context = { dataDirectory: config.dataDirectory, serveProxy: egress.serve, log }
     const sandboxes = nsjail({
       executable: join(root, 'dist/threadbox'),
       nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
     })
     const backends = new Map<string, Backend>([['nsjail', sandboxes.backend!(context)]])
-    const engines = new Map<string, Engine>([['echo', echo.engine!(context)]])
+    const engines = new Map<string, Engine>()
+    for (const { name, engine } of [echo, aiSdk]) engines.set(name, engine!(context))
     const environments = createEnvironments(backends)
-    const db = openDatabase(this.databasePath)
     return {
       config,
       db,
@@ -90,7 +99,9 @@ export class TestApp {
       engines,
       log,
       runs: createRuns(db, { log }),
-      gateway: createModelGateway(db, config.models, {}, log),
+      gateway,
+      networks,
+      egress,
       environments: {
         ...environments,
         create: spec => {
