@@ -41,10 +41,9 @@ export function describeEngine(name: string, open: () => EngineUnderTest): void 
     let sandbox: TestSandbox
     let processes: string
 
-    /** A scene that the engine has no way to play is told as skipped, with its reason. */
+    /** An engine without a model has nothing that could hang, break off or be malformed: it says so by `stage`. */
     const scene = (title: string, what: Scene, run: (prompt: string) => Promise<void>) => {
-      if (subject.stage(what) === undefined) test.skip(`${title} (${name} cannot ${what.does})`, () => {})
-      else test(title, () => run(subject.stage(what) ?? ''), 20_000)
+      if (subject.stage(what) !== undefined) test(title, () => run(subject.stage(what) ?? ''), 20_000)
     }
     const play = (prompt: string, more: Partial<TurnInit> = {}) => {
       const { environment } = sandbox

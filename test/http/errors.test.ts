@@ -127,8 +127,8 @@ describe('a wrong method is 405 and the right ones are told', () => {
   const wrong: [string, string, string][] = [
     ['PUT', '/v1/sandboxes', 'GET, POST'],
     ['DELETE', '/v1/sandboxes', 'GET, POST'],
-    ['PATCH', '/v1/sandboxes/:id', 'DELETE, GET'],
-    ['POST', '/v1/sandboxes/:id', 'DELETE, GET'],
+    ['PUT', '/v1/sandboxes/:id', 'DELETE, GET, PATCH'],
+    ['POST', '/v1/sandboxes/:id', 'DELETE, GET, PATCH'],
     ['GET', '/v1/sandboxes/:id/exec', 'POST'],
     ['PUT', '/v1/sandboxes/:id/files', 'DELETE, GET, POST'],
     ['POST', '/v1/sandboxes/:id/files/list', 'GET'],

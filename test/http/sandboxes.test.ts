@@ -134,7 +134,8 @@ describe('get', () => {
         { id: second.id, name: null, status: 'active' },
         { id: first.id, name: 'first', status: 'active' },
       ],
-      isolation: { kind: 'namespaces', details: expect.arrayContaining(['network: loopback only']) },
+      isolation: { kind: 'namespaces', details: expect.arrayContaining(["network: loopback, and the server's proxy"]) },
+      network: { mode: 'public', allowOut: null, denyOut: [], decisions: { allowed: 0, refused: 0 } },
       updatedAt: expect.stringMatching(isoTime),
     })
   })
