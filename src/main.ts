@@ -19,6 +19,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
     case 'agents':
       await (await import('./cli/agents.ts')).agents(args)
       return 0
+    case 'chat':
+      return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
     case 'licenses':
       await (await import('./cli/licenses.ts')).licenses()
       return 0

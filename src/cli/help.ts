@@ -5,6 +5,7 @@ const commands = [
   ['doctor', 'try what the server needs, and say what is missing'],
   ['keys create | list | revoke ID', 'API keys'],
   ['agents apply FILE or DIR | list | show SLUG | remove SLUG', 'agents'],
+  ['chat [AGENT] [MESSAGE]', 'talk to an agent of a running server'],
   ['version', 'print the version'],
   ['licenses', 'print the notices of what this executable embeds'],
   ['help', 'print this'],

@@ -1,0 +1,87 @@
+import { createInterface } from 'node:readline/promises'
+import { takeFlags, UsageError } from './flags.ts'
+import { findLastThread, rememberThread } from './last-thread.ts'
+import { plainRenderer, terminalRenderer } from './render.ts'
+import { connectServer, type Place, type ServerClient } from './server-client.ts'
+
+const usage = 'threadbox chat [AGENT] [MESSAGE] [--url URL] [--key KEY] [--new yes] [--sandbox ID --thread ID]'
+
+interface Conversation {
+  server: ServerClient
+  agent: string
+  place: Place | undefined
+}
+
+/**
+ * Talks to an agent of a running server. In a terminal it goes on with the last thread; Ctrl-C cancels the reply, and
+ * leaves when there is none. With a message, or input from a pipe, it prints one reply and ends. False when that failed.
+ */
+export async function chat(args: readonly string[]): Promise<boolean> {
+  const { flags, rest } = takeFlags(args, ['url', 'key', 'new', 'sandbox', 'thread'])
+  const [agent = 'echo', ...words] = rest
+  const key = flags.key ?? process.env.THREADBOX_API_KEY
+  if (!key) throw new UsageError(`no API key: set THREADBOX_API_KEY\nusage: ${usage}`)
+  if ((flags.sandbox === undefined) !== (flags.thread === undefined)) throw new UsageError(`usage: ${usage}`)
+  const server = connectServer(flags.url ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
+  const named = flags.sandbox && flags.thread ? { sandboxId: flags.sandbox, threadId: flags.thread } : undefined
+  const conversation: Conversation = { server, agent, place: named }
+
+  const isInteractive = words.length === 0 && process.stdin.isTTY
+  if (!isInteractive) return await say(conversation, words.join(' ') || (await Bun.stdin.text()))
+  if (!named && !flags.new) conversation.place = await findLastThread(server.url, agent)
+  await showHistory(conversation)
+  await converse(conversation)
+  return true
+}
+
+async function converse(conversation: Conversation): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  let isTalking = false
+  let isCancelling = false
+  terminal.on('SIGINT', () => {
+    if (!isTalking || isCancelling || !conversation.place) terminal.close()
+    else {
+      isCancelling = true
+      conversation.server.cancel(conversation.agent, conversation.place).catch(error => console.error(error.message))
+    }
+  })
+  const left = new Promise<undefined>(resolve => terminal.once('close', () => resolve(undefined)))
+  for (;;) {
+    const text = await Promise.race([terminal.question(`${conversation.agent} › `), left])
+    if (text === undefined) break
+    if (text.trim() === '') continue
+    isTalking = true
+    isCancelling = false
+    const answered = say(conversation, text).catch(error => console.error(error.message))
+    await Promise.race([answered, left])
+    isTalking = false
+  }
+  console.log()
+}
+
+/** Shows the reply as it comes. False when it failed. */
+async function say(conversation: Conversation, text: string): Promise<boolean> {
+  const { server, agent } = conversation
+  const write = (words: string) => void process.stdout.write(words)
+  const renderer = process.stdout.isTTY
+    ? terminalRenderer(write)
+    : plainRenderer(write, words => void process.stderr.write(words))
+  const { chunks, ...place } = await server.chat(agent, text, conversation.place)
+  conversation.place = place
+  await rememberThread(server.url, agent, place)
+  let failed = false
+  for await (const chunk of chunks) {
+    renderer.show(chunk)
+    if (chunk.type === 'error') failed = true
+  }
+  return !failed
+}
+
+async function showHistory(conversation: Conversation): Promise<void> {
+  const { server, place, agent } = conversation
+  if (!place) return
+  const messages = await server.findMessages(place)
+  // Deleted meanwhile: the next message begins anew.
+  if (!messages) conversation.place = undefined
+  for (const { role, content } of messages ?? []) console.log(role === 'user' ? `${agent} › ${content}` : content)
+}

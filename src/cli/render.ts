@@ -1,0 +1,82 @@
+import type { Chunk, RunMetadata } from '../stream/chunk.ts'
+
+const dim = (text: string) => `\x1b[2m${text}\x1b[22m`
+const red = (text: string) => `\x1b[31m${text}\x1b[39m`
+const SUMMARY_LENGTH = 100
+
+/** Shows a stream's chunks as they come. */
+export interface Renderer {
+  show(chunk: Chunk): void
+}
+
+/** For a terminal: text as it streams, thoughts dimmed, each tool call folded to a line. */
+export function terminalRenderer(write: (text: string) => void): Renderer {
+  const calls = new Map<string, string>()
+  let isLineOpen = false
+  const text = (words: string, shown = words) => {
+    write(shown)
+    isLineOpen = !words.endsWith('\n')
+  }
+  const line = (words: string) => {
+    write(`${isLineOpen ? '\n' : ''}${words}\n`)
+    isLineOpen = false
+  }
+  const fold = (callId: string, outcome: string) => line(`${calls.get(callId) ?? callId} ${outcome}`)
+
+  return {
+    show(chunk) {
+      if (chunk.type === 'text-delta') text(chunk.delta)
+      else if (chunk.type === 'reasoning-delta') text(chunk.delta, dim(chunk.delta))
+      else if (chunk.type === 'text-end' || chunk.type === 'reasoning-end') isLineOpen && text('\n')
+      else if (chunk.type === 'tool-input-available')
+        calls.set(chunk.toolCallId, describeCall(chunk.toolName, chunk.input))
+      else if (chunk.type === 'tool-output-available') fold(chunk.toolCallId, dim(`→ ${summary(chunk.output)}`))
+      else if (chunk.type === 'tool-output-error') fold(chunk.toolCallId, red(`✗ ${oneLine(chunk.errorText)}`))
+      else if (chunk.type === 'error') line(red(chunk.errorText))
+      else if (chunk.type === 'abort') line(dim('cancelled'))
+      else if (chunk.type === 'message-metadata') line(dim(describeUsage(chunk.messageMetadata)))
+    },
+  }
+}
+
+/** For a pipe: the reply's text, and nothing else but errors, which go to stderr. */
+export function plainRenderer(write: (text: string) => void, complain: (text: string) => void): Renderer {
+  let isLineOpen = false
+  return {
+    show(chunk) {
+      if (chunk.type === 'text-delta') {
+        write(chunk.delta)
+        isLineOpen = !chunk.delta.endsWith('\n')
+      } else if (chunk.type === 'error') complain(`${chunk.errorText}\n`)
+      else if ((chunk.type === 'text-end' || chunk.type === 'finish') && isLineOpen) {
+        write('\n')
+        isLineOpen = false
+      }
+    },
+  }
+}
+
+/** The tool and what it is about: its command, path or pattern. */
+function describeCall(name: string, input: unknown): string {
+  const fields = typeof input === 'object' && input !== null ? Object.values(input) : []
+  const about = fields.find(value => typeof value === 'string') ?? ''
+  return `● ${name} ${oneLine(String(about))}`
+}
+
+function summary(output: unknown): string {
+  const text = typeof output === 'string' ? output : JSON.stringify(output)
+  const lines = text.trimEnd().split('\n')
+  return lines.length > 1 ? `${oneLine(lines[0] ?? '')} (+${lines.length - 1} lines)` : oneLine(text.trimEnd())
+}
+
+function describeUsage({ inputTokens, outputTokens, totalCostUsd, durationMs }: RunMetadata): string {
+  const seconds = (durationMs / 1000).toFixed(1)
+  const cost = totalCostUsd > 0 ? `, $${totalCostUsd.toFixed(4)}` : ''
+  return `${inputTokens} in, ${outputTokens} out${cost}, ${seconds} s`
+}
+
+function oneLine(text: string): string {
+  // What a tool prints must not steer the terminal.
+  const line = text.replace(/\p{Cc}+/gu, ' ').trim()
+  return line.length > SUMMARY_LENGTH ? `${line.slice(0, SUMMARY_LENGTH)}…` : line
+}

@@ -1,0 +1,76 @@
+import { type Chunk, parseChunk } from '../stream/chunk.ts'
+
+/** A running server, as its terminal clients use it. Each call throws an Error with the server's own words. */
+export interface ServerClient {
+  readonly url: string
+  /** Sends a message; a sandbox and a thread are made when none is given. */
+  chat(agent: string, text: string, place?: Place): Promise<Reply>
+  /** Resolves when the thread's run has ended. */
+  cancel(agent: string, place: Place): Promise<void>
+  /** Undefined when the thread or its sandbox is gone. */
+  findMessages(place: Place): Promise<{ role: string; content: string }[] | undefined>
+}
+
+export interface Place {
+  sandboxId: string
+  threadId: string
+}
+
+export interface Reply extends Place {
+  chunks: AsyncIterable<Chunk>
+}
+
+export function connectServer(url: string, key: string): ServerClient {
+  const request = async (method: string, path: string, body?: object) =>
+    fetch(new URL(path, url), {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch(() => {
+      throw new Error(`no server answers at ${url}; start one with: threadbox serve`)
+    })
+
+  return {
+    url,
+    async chat(agent, text, place) {
+      const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+      const path = `/v1/chat/${encodeURIComponent(agent)}`
+      const response = await accepted(await request('POST', path, { ...place, messages: [message] }))
+      return {
+        sandboxId: response.headers.get('x-sandbox-id') ?? '',
+        threadId: response.headers.get('x-thread-id') ?? '',
+        chunks: readChunks(response),
+      }
+    },
+    async cancel(agent, { sandboxId, threadId }) {
+      const path = `/v1/chat/${encodeURIComponent(agent)}/${sandboxId}/stream?threadId=${threadId}`
+      await accepted(await request('DELETE', path))
+    },
+    async findMessages({ sandboxId, threadId }) {
+      const response = await request('GET', `/v1/sandboxes/${sandboxId}/threads/${threadId}`)
+      if (response.status === 404) return undefined
+      const thread = (await (await accepted(response)).json()) as { messages: { role: string; content: string }[] }
+      return thread.messages
+    },
+  }
+}
+
+async function accepted(response: Response): Promise<Response> {
+  if (response.ok) return response
+  const body = (await response.json().catch(() => undefined)) as { message?: string } | undefined
+  throw new Error(body?.message ?? `the server answered ${response.status}`)
+}
+
+/** The chunks of an event stream; comments, ids and the closing sentinel are passed over. */
+async function* readChunks(response: Response): AsyncGenerator<Chunk> {
+  const decoder = new TextDecoder()
+  let held = ''
+  for await (const bytes of response.body ?? []) {
+    held += decoder.decode(bytes, { stream: true })
+    const lines = held.split('\n')
+    held = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line.startsWith('data: ') && line !== 'data: [DONE]') yield parseChunk(line.slice('data: '.length))
+    }
+  }
+}
