@@ -1,4 +1,3 @@
-import { calcPrice } from '@pydantic/genai-prices'
 import { roundUsd } from '../db/usd.ts'
 import type { Provider } from './providers.ts'
 import type { PriceTable } from './settings.ts'
@@ -11,14 +10,18 @@ export interface Prices {
   contextTokens(provider: Provider, modelId: string): number | undefined
 }
 
+/** Loaded with the first call that needs it: the list takes as long to read as the rest of the server to start. */
+const priceList = () => require('@pydantic/genai-prices') as typeof import('@pydantic/genai-prices')
+
 /** Prices of the list that is built in, under the operator's own. Nothing is fetched. */
 export function createPrices(overrides: PriceTable, log: (line: string) => void): Prices {
   const unknown = new Set<string>()
   // A model may be called `constructor`.
   const own = new Map(Object.entries(overrides))
 
-  function listed({ priceList }: Provider, modelId: string, usage: Readonly<Record<string, number>>) {
-    return priceList === undefined ? null : calcPrice(usage, modelId, { providerId: priceList })
+  function listed(provider: Provider, modelId: string, usage: Readonly<Record<string, number>>) {
+    const { priceList: providerId } = provider
+    return providerId === undefined ? null : priceList().calcPrice(usage, modelId, { providerId })
   }
 
   return {
