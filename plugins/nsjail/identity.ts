@@ -11,7 +11,7 @@ interface GeneratedFile {
   mode: number
 }
 
-/** Files of /etc that say where a sandbox is, not where its host is. */
+/** Files that say where a sandbox is, not where its host is. */
 export const plainFiles: Readonly<Record<string, string>> = {
   'etc/hostname': `${HOSTNAME}\n`,
   'etc/hosts': `127.0.0.1 localhost ${HOSTNAME}\n::1 localhost\n`,
@@ -21,6 +21,10 @@ export const plainFiles: Readonly<Record<string, string>> = {
   'etc/fstab': '',
   'etc/machine-id': '',
   'etc/environment': '',
+  // apt wants one; what the host has installed is in the read-only /usr.
+  'var/lib/dpkg/status': '',
+  // A node in /usr would install there, which is read-only.
+  'home/user/.npmrc': 'prefix=/usr/local\n',
 }
 
 /** The host's system users without passwords, and `user`. */

@@ -16,14 +16,15 @@ import { dirname, join } from 'node:path'
 import { groupFiles, plainFiles, userFiles } from './identity.ts'
 
 /** Raised when what a host base holds changes: environments made before keep theirs. */
-const VERSION = 1
+const VERSION = 2
 
 /** Links into /usr on a merged system; where one is a directory, it is shown read-only like /usr. */
 const usrLinks = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
 
 const directories = [
   ...['dev', 'etc', 'home/user', 'media', 'mnt', 'opt', 'proc', 'root', 'run/lock', 'srv', 'sys', 'tmp', 'usr'],
-  ...['var/cache', 'var/lib', 'var/log', 'var/mail', 'var/opt', 'var/spool', 'var/tmp'],
+  ...['etc/apt/apt.conf.d', 'var/cache/apt/archives/partial', 'var/lib/apt/lists/partial', 'var/lib/dpkg'],
+  ...['var/log', 'var/mail', 'var/opt', 'var/spool', 'var/tmp'],
 ]
 
 /** What of the host's /etc programs need to run; nothing that says who uses the host, or holds a password. */
@@ -44,6 +45,8 @@ const allowed = [
     'gai.conf',
     'host.conf',
   ],
+  // Not apt.conf.d and auth.conf.d: they may name proxies and passwords.
+  ...['apt/sources.list', 'apt/sources.list.d', 'apt/trusted.gpg.d', 'apt/keyrings', 'apt/preferences.d'],
   ...['python3', 'perl', 'vim', 'fonts', 'ImageMagick-6', 'ImageMagick-7', 'R', 'java', 'xml', 'sgml'],
 ]
 

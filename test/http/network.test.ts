@@ -271,13 +271,24 @@ describe.if(isOnline)('an allow-list of registries', () => {
     120_000,
   )
 
-  test('a sandbox without rules reaches them too', async () => {
-    const { exitCode, stdout } = await server.run(
-      await server.create(),
-      'cd /tmp && npm view is-odd name && curl -sSfI https://pypi.org/simple/six/',
-    )
-    expect([exitCode, stdout.split('\n')[0]]).toEqual([0, 'is-odd'])
-  }, 60_000)
+  const unruled: [string, string, string][] = [
+    ['npm install -g', 'npm install -g --silent cowsay && cowsay moo', 'moo'],
+    [
+      'pip in a venv',
+      'python3 -m venv /tmp/v && /tmp/v/bin/pip install -q six && /tmp/v/bin/python -c "import six; print(six)"',
+      'six',
+    ],
+    ['apt-get update and download', 'cd /tmp && apt-get -qq update && apt-get -qq download jq && ls', 'jq_'],
+  ]
+  test.each(unruled)(
+    'a sandbox without rules has %s as it comes',
+    async (_, command, says) => {
+      const { exitCode, stdout, stderr } = await server.run(await server.create(), command)
+      expect([exitCode, stdout]).toEqual([0, expect.stringContaining(says)])
+      expect(stderr).not.toContain('rror')
+    },
+    120_000,
+  )
 })
 
 test('a server with no network lets nothing out, whatever a rule says: regression', async () => {
