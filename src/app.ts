@@ -64,7 +64,9 @@ export function createApp(runtime: Runtime): App {
   }
 
   return {
-    async fetch(request) {
+    async fetch(received) {
+      const request = routable(received)
+      if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
       const { origins } = runtime.config
       if (request.method === 'OPTIONS') return preflight(request, origins)
       const response = await routes.handle(request)
@@ -72,6 +74,21 @@ export function createApp(runtime: Runtime): App {
       return response
     },
   }
+}
+
+/** Where Elysia begins to look for the path. */
+const ELYSIA_PATH_FROM = 11
+
+/**
+ * The request as the router and the admission read it alike: with a host of three letters, Elysia would find the path in
+ * the query, and what is open under one path would open another. Undefined when the host makes no URL.
+ */
+function routable(request: Request): Request | undefined {
+  const url = URL.parse(request.url)
+  if (!url) return undefined
+  const { pathname, search } = url
+  if (request.url.startsWith(pathname, request.url.indexOf('/', ELYSIA_PATH_FROM))) return request
+  return new Request(`http://localhost${pathname}${search}`, request)
 }
 
 const documentation = {

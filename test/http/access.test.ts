@@ -92,6 +92,44 @@ describe('401', () => {
   })
 })
 
+test('no host or query makes another path open than the one that is asked for: regression', async () => {
+  const { port } = new URL(app.url)
+  const requests: [string, string, number][] = [
+    ['/health?x=/v1/openapi.json', 'a', 200],
+    ['/health?x=/v1/sandboxes', 'a', 200],
+    ['/health?x=/v1/sandboxes', 'abc', 200],
+    ['/health', 'a', 200],
+    ['/v1/openapi.json', 'a', 401],
+    ['/v1/openapi.json', 'a/health?', 400],
+    ['/v1/openapi.json', '[[[', 400],
+    ['http://a/health?/v1/openapi.json', 'b', 200],
+  ]
+  for (const [target, host, status] of requests) {
+    const lines = Promise.withResolvers<string>()
+    await Bun.connect({
+      hostname: 'localhost',
+      port: Number(port),
+      socket: {
+        open: socket => void socket.write(`GET ${target} HTTP/1.1\r\nhost: ${host}\r\n\r\n`),
+        data(socket, bytes) {
+          lines.resolve(bytes.toString())
+          socket.end()
+        },
+      },
+    })
+    const answer = await lines.promise
+    expect({ target, host, status: Number(answer.slice(9, 12)) }).toEqual({ target, host, status })
+    expect(answer).not.toContain('openapi')
+  }
+  expect(app.log.join('')).not.toContain('error')
+})
+
+test('a host of one letter is one: regression', async () => {
+  const headers = { host: 'a' }
+  const { status } = await app.ask('POST', `/v1/sandboxes/${id}/files/mkdir`, { path: '/home/user/short' }, { headers })
+  expect(status).toBe(200)
+})
+
 test('401 for a token that has expired', async () => {
   const team = app.beside(db => findTeam(db, 'default'))!
   const { token } = createToken(app.runtime, { teamId: team.id }, { lifetimeMs: -1000 })
