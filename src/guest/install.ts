@@ -1,4 +1,4 @@
-import { chmod, copyFile, link, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 const GUEST = 'threadbox'
@@ -58,8 +58,16 @@ async function bring(from: string, to: string, { copy = false } = {}): Promise<v
   // A link costs no space, but only if everyone may execute the file as it is.
   if (copy || !isReadable || !(await linked(from, to))) {
     await copyFile(from, to)
+    if (basename(to) === loaderName) await writeFile(to, withoutPreload(await readFile(to)))
     await chmod(to, 0o755)
   }
+}
+
+/** The loader would bring whatever a sandbox names in its own /etc into the guest. The other name is as long, and of nothing. */
+export function withoutPreload(loader: Buffer): Buffer {
+  const [name, nothing] = ['/etc/ld.so.preload\0', '/dev/null/.preload\0']
+  for (let at = loader.indexOf(name); at >= 0; at = loader.indexOf(name)) loader.write(nothing, at, 'latin1')
+  return loader
 }
 
 const linked = (from: string, to: string): Promise<boolean> =>

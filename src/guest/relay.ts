@@ -1,14 +1,11 @@
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { type Call, lanes } from './call.ts'
 import { GuestError } from './requests.ts'
 
 /** Joins a call to a server on this sandbox's loopback, until both directions have ended. */
 export async function relay(call: Call, port: number): Promise<void> {
-  const socket = connect({ host: 'localhost', port, allowHalfOpen: true })
-  await new Promise<void>((resolve, reject) => {
-    socket.once('connect', resolve)
-    socket.once('error', () => reject(new GuestError('sandbox_unavailable', `nothing listens on port ${port}`)))
-  })
+  const socket = (await dial('127.0.0.1', port)) ?? (await dial('::1', port))
+  if (!socket) throw new GuestError('sandbox_unavailable', `nothing listens on port ${port}`)
   socket.on('error', () => call.close())
   void call.result.finally(() => socket.destroy()).catch(() => {})
   call.answer({})
@@ -25,4 +22,12 @@ export async function relay(call: Call, port: number): Promise<void> {
     call.end(lanes.down)
   }
   await Promise.all([up(), down()])
+}
+
+/** By address: a name would be looked up by libraries that the sandbox's own /etc names. */
+async function dial(host: string, port: number): Promise<Socket | undefined> {
+  const socket = connect({ host, port, allowHalfOpen: true })
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  return (await promise) ? socket : undefined
 }

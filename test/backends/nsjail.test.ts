@@ -312,6 +312,27 @@ if (isRoot)
       expect(await leftovers(environment.id)).toEqual([])
     })
 
+    test.each([
+      ['/etc/ld.so.preload', 'echo /opt/libnss_enter.so.2 >/etc/ld.so.preload'],
+      [
+        '/etc/nsswitch.conf',
+        'echo hosts: enter >/etc/nsswitch.conf; echo /opt >/etc/ld.so.conf.d/opt.conf; PATH=$PATH:/sbin ldconfig',
+      ],
+    ])('a library that a jail names in %s does not enter the guest: regression', async (_, plant) => {
+      const environment = await created()
+      const source = `#include <fcntl.h>
+#include <unistd.h>
+__attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(creat("/opt/entered", 0644)); }
+`
+      await environment.files.write('/opt/enter.c', new TextEncoder().encode(source))
+      const built = await run(environment, `cc -shared -fPIC -o /opt/libnss_enter.so.2 /opt/enter.c && { ${plant}; }`)
+      expect(built).toMatchObject({ exitCode: 0 })
+      await environment.pause?.()
+      await expect(environment.connect(9)).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      expect(await output(environment, 'ls /opt')).toBe('enter.c\nlibnss_enter.so.2')
+      await environment.destroy()
+    })
+
     test('many at once, and destroying while they are used', async () => {
       const backend = backendIn(newDirectory('data'))
       const environments = await Promise.all(Array.from({ length: 8 }, () => backend.create({ id: newId(), limits })))
