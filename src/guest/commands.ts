@@ -40,13 +40,13 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new GuestError('invalid_request', `cwd: no such directory: ${cwd}`)
   }
+  const mark = trees.mark()
   const stdin = request.stdin ? libc.pipe('write') : undefined
   const stdout = libc.pipe('read')
   const stderr = libc.pipe('read')
   const theirs = [stdin?.readEnd, stdout.writeEnd, stderr.writeEnd]
   const ours = [stdin?.writeEnd, stdout.readEnd, stderr.readEnd]
 
-  const mark = trees.mark()
   let child: Bun.Subprocess
   try {
     const start = () =>

@@ -6,7 +6,7 @@ export interface Libc {
   pipe(kept: 'read' | 'write'): { readEnd: number; writeEnd: number }
   /** Bytes that wait in a pipe. */
   pendingBytes(fd: number): number
-  /** Lowers a limit of this process, soft and hard; its children inherit it. */
+  /** Lowers a limit of this process, soft and hard; its children inherit it. Names it by its pid: see the seccomp policy. */
   lowerLimit(resource: number, value: bigint): void
   /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
   withSoftLimit<Result>(resource: number, value: bigint, start: () => Result): Result
@@ -39,6 +39,7 @@ export function openLibc(): Libc {
     ioctl: { args: [i32, u64, pointer], returns: i32 },
     getrlimit: { args: [i32, pointer], returns: i32 },
     setrlimit: { args: [i32, pointer], returns: i32 },
+    prlimit: { args: [i32, i32, pointer, pointer], returns: i32 },
     prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
     waitid: { args: [i32, u32, pointer, i32], returns: i32 },
     waitpid: { args: [i32, pointer, i32], returns: i32 },
@@ -60,7 +61,8 @@ export function openLibc(): Libc {
     },
     lowerLimit(resource, value) {
       limit.fill(value)
-      if (symbols.setrlimit(resource, ptr(limit)) !== 0) throw new Error('a limit could not be lowered')
+      if (symbols.prlimit(process.pid, resource, ptr(limit), null) !== 0)
+        throw new Error('a limit could not be lowered')
     },
     withSoftLimit(resource, value, start) {
       const own = new BigUint64Array(2)

@@ -3,8 +3,8 @@ import { type Libc, RLIMIT_LOCKS } from './libc.ts'
 
 /**
  * Each command is started under its own value of a limit that Linux keeps but does not use (file locks, since 2.4.25).
- * Children inherit it, and without CAP_SYS_RESOURCE nobody can raise it again: so every descendant is found, whatever
- * session, parent, user or environment it fled to.
+ * Children inherit it, without CAP_SYS_RESOURCE nobody can raise it again, and who confines the guest must keep all but
+ * pid 1 from lowering it: so every descendant is found, whatever session, parent, user or environment it fled to.
  */
 export interface Trees {
   /** Marks what this process starts next, and nothing before. Start the command in the same turn. */
@@ -15,6 +15,8 @@ export interface Trees {
 
 const FIRST_MARK = 1n << 48n
 const POLL_MS = 1
+/** Place of the thread count behind the name in /proc/PID/stat. */
+const THREADS = 17
 
 export function createTrees(libc: Libc): Trees {
   let last = FIRST_MARK
@@ -51,11 +53,12 @@ function limitsOf(pid: number): string {
   }
 }
 
+/** A process whose first thread has ended looks like one while its other threads go on. */
 function isZombie(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const state = stat.charAt(stat.lastIndexOf(')') + 2)
-    return state === 'Z' || state === 'X'
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (fields[0] === 'Z' || fields[0] === 'X') && Number(fields[THREADS]) <= 1
   } catch {
     return true
   }

@@ -131,6 +131,30 @@ export function describeBackend(
         expect(await sleepers('7101')).toBe(0)
       })
 
+      const hidings: [string, string][] = [
+        ['lowers the limit that marks it', 'r.setrlimit(10, (5, 5))'],
+        ['lowers the soft limit that marks it', 'r.setrlimit(10, (5, r.getrlimit(10)[1]))'],
+        [
+          'ends its first thread and goes on in another',
+          't.Thread(target=m.sleep, args=(60,)).start(); c.CDLL(None).syscall(c.c_long(60), c.c_long(0))',
+        ],
+      ]
+      test.each(hidings)('a timeout kills a process that %s: regression', async (_, hide) => {
+        const word = `hiding${Date.now()}`
+        const program = [
+          `import ctypes as c, os, resource as r, sys, threading as t, time as m`,
+          `try: ${hide}`,
+          `except ValueError: pass`,
+          `m.sleep(60)`,
+        ].join('\n')
+        const command = `setsid python3 -c '${program}' ${word} & sleep 60`
+        await expect(shell(command, { timeoutMs: 700 })).rejects.toMatchObject({ code: 'command_timeout' })
+        const { stdout } = await shell(
+          `for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && [ -d $p/task ] && cat $p/task/*/comm $p/task/*/cmdline; done 2>/dev/null | tr '\\0' ' '`,
+        )
+        expect(stdout).not.toContain('python3')
+      })
+
       test('an abort kills the tree and rejects with its reason when it is dead', async () => {
         const abort = new AbortController()
         const reason = new Error('enough')
