@@ -62,6 +62,9 @@ const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
 /** Files of /proc that tell about the host; some kernels lack some. */
 const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
 
+/** The kernel has some thousand for all jails together. */
+const MAX_TERMINALS = 128
+
 const links = [
   ['pts/ptmx', '/dev/ptmx'],
   ['/proc/self/fd', '/dev/fd'],
@@ -99,7 +102,7 @@ export function jailConfig(spec: JailSpec): string {
     'mount { dst: "/dev" fstype: "tmpfs" options: "size=64k,mode=755" rw: true nosuid: true noexec: true }',
     ...devices.map(name => bind(`/dev/${name}`, `/dev/${name}`, `rw: true mandatory: ${name !== 'tty'}`)),
     'mount { dst: "/dev/shm" fstype: "tmpfs" options: "size=67108864,mode=1777" rw: true nosuid: true nodev: true }',
-    'mount { dst: "/dev/pts" fstype: "devpts" options: "newinstance,ptmxmode=0666,mode=620" rw: true nosuid: true noexec: true }',
+    `mount { dst: "/dev/pts" fstype: "devpts" options: "newinstance,ptmxmode=0666,mode=620,max=${MAX_TERMINALS}" rw: true nosuid: true noexec: true }`,
     ...links.map(([target, path]) => `mount { src: ${quote(target)} dst: ${quote(path)} is_symlink: true }`),
     bind(spec.guest, GUEST_INSIDE, 'rw: false nosuid: true nodev: true'),
     `seccomp_string: ${quote(seccompPolicy)}`,

@@ -451,6 +451,19 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       expect(await leftovers(environment.id)).toEqual([])
     })
 
+    test('a jail that opens all terminals that it can leaves the others theirs: regression', async () => {
+      const environment = await created()
+      const program = `
+import pty
+ends = []
+try:
+    while len(ends) < 300: ends.append(pty.openpty())
+except OSError: print(len(ends))
+`
+      expect((await run(environment, ['python3', '-c', program])).stdout).toBe('128\n')
+      await environment.destroy()
+    })
+
     test("a full disk is the sandbox's own", async () => {
       const environment = await created({ limits: { ...limits, diskMb: 64 } })
       expect(environment.confinement.join('\n')).toContain('disk: 64 MB')
