@@ -16,6 +16,8 @@ export interface ChannelOptions {
   side: keyof typeof firstCall
   /** Takes the peer's calls. Without it, a call of the peer's ends the channel. */
   onOpen?: (call: Call, request: unknown) => void
+  /** Of one frame of the peer's; a longer one ends the channel. JSON takes long to read, and much room. */
+  maxPayloadBytes?: number
   /** Calls of the peer at once; one more ends the channel. */
   maxPeerCalls?: number
 }
@@ -39,6 +41,7 @@ export class Channel {
   #pending: Buffer[] = []
   #nextCall: number
   #peerCalls = 0
+  #isGreeted = false
   #failure: Error | undefined
 
   constructor(socket: Duplex, options: ChannelOptions) {
@@ -48,7 +51,7 @@ export class Channel {
     this.closed = this.#closed.promise
     this.hello = this.#hello.promise
     this.hello.catch(() => {})
-    const decode = createDecoder(frame => this.#receive(frame))
+    const decode = createDecoder(frame => this.#receive(frame), options.maxPayloadBytes)
     socket.on('data', (bytes: Buffer) => {
       try {
         decode(bytes)
@@ -123,10 +126,16 @@ export class Channel {
   }
 
   #receive(frame: Frame): void {
-    if (frame.kind === kinds.hello) this.#hello.resolve(parse(frame.payload))
+    if (frame.kind === kinds.hello) this.#greeted(frame)
     else if (frame.kind === kinds.open) this.#opened(frame)
     // A call that has ended here may still have frames on their way.
     else this.#calls.get(frame.call)?.receive(frame)
+  }
+
+  #greeted({ payload }: Frame): void {
+    if (this.#isGreeted) throw new Error('a second hello')
+    this.#isGreeted = true
+    this.#hello.resolve(parse(payload))
   }
 
   #opened(frame: Frame): void {

@@ -21,6 +21,9 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | '
 /** Connections to the proxy that a guest may have open at once; it keeps to that itself. */
 export const MAX_PROXY_CALLS = 256
 
+/** Of one frame of a guest: what a command prints comes in smaller ones, and no answer names more than two long paths. */
+export const MAX_GUEST_PAYLOAD_BYTES = 256 * 1024
+
 export interface GuestOptions {
   /** Takes a connection that a process inside made to the proxy's address. Without it a guest may open none. */
   onProxy?: (socket: Duplex) => void
@@ -30,6 +33,7 @@ export interface GuestOptions {
 export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {}): Promise<GuestConnection> {
   const channel = new Channel(socket, {
     side: 'host',
+    maxPayloadBytes: MAX_GUEST_PAYLOAD_BYTES,
     ...(onProxy && {
       maxPeerCalls: MAX_PROXY_CALLS,
       onOpen: (call: Call, request: unknown) => {

@@ -35,7 +35,10 @@ export function encodeFrame(kind: Kind, call: number, ...parts: readonly Uint8Ar
 }
 
 /** Cuts a byte stream into frames. Throws on a length or kind that no peer of ours sends; keeps at most one frame. */
-export function createDecoder(onFrame: (frame: Frame) => void): (bytes: Buffer) => void {
+export function createDecoder(
+  onFrame: (frame: Frame) => void,
+  maxPayloadBytes = MAX_PAYLOAD_BYTES,
+): (bytes: Buffer) => void {
   let held: Buffer[] = []
   let heldBytes = 0
   let wanted = HEADER_BYTES
@@ -50,7 +53,7 @@ export function createDecoder(onFrame: (frame: Frame) => void): (bytes: Buffer) 
       if (buffer.byteLength < HEADER_BYTES) break
       const length = buffer.readUInt32BE(0)
       const kind = buffer.readUInt8(4)
-      if (length > MAX_PAYLOAD_BYTES) throw new Error(`a frame of ${length} bytes`)
+      if (length > maxPayloadBytes) throw new Error(`a frame of ${length} bytes`)
       if (!isKind(kind)) throw new Error(`a frame of unknown kind ${kind}`)
       wanted = HEADER_BYTES + length
       if (buffer.byteLength < wanted) break

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Duplex } from 'node:stream'
-import { connectGuest, type GuestOptions, MAX_PROXY_CALLS } from '../../src/guest/host.ts'
+import { connectGuest, type GuestOptions, MAX_GUEST_PAYLOAD_BYTES, MAX_PROXY_CALLS } from '../../src/guest/host.ts'
 import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire.ts'
 
 /** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
@@ -35,6 +35,8 @@ const header = (length: number, kind: number, call: number) => {
 describe('a guest that breaks the rules loses its connection and nothing more: regression', () => {
   const breaches: [string, Uint8Array[]][] = [
     ['a frame longer than any', [header(MAX_PAYLOAD_BYTES + 1, kinds.data, 1)]],
+    ['a second hello', [encodeFrame(kinds.hello, 0, json({ protocol: PROTOCOL }))]],
+    ['JSON that takes long to read', [encodeFrame(kinds.reply, 1, Buffer.alloc(MAX_GUEST_PAYLOAD_BYTES + 1, '['))]],
     ['a frame of 4 GiB', [header(0xffffffff, kinds.reply, 1)]],
     ['a frame of unknown kind', [header(0, 99, 1)]],
     ['a reply that is no JSON', [encodeFrame(kinds.reply, 1, Buffer.from('{"pid":'))]],
