@@ -1,6 +1,7 @@
 import { answerHeaders, upstreamHeaders } from './headers.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { Provider } from './providers.ts'
+import { createRedactor } from './redact.ts'
 import { refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
 import type { TokenUsage } from './wires.ts'
@@ -101,14 +102,18 @@ export function startCall(outgoing: Outgoing): Call {
       return new Response(null, { status, headers: answerHeaders(response) })
     }
     const reader = body.getReader()
+    const redactor = createRedactor(provider.key)
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
           try {
-            const { done, value } = await reader.read()
-            if (!done) {
-              passed.push(value)
-              return controller.enqueue(value)
+            for (;;) {
+              const { done, value } = await reader.read()
+              if (!done) passed.push(value)
+              const clean = done ? redactor.end() : redactor.push(value)
+              if (clean.byteLength > 0) controller.enqueue(clean)
+              if (done) break
+              if (clean.byteLength > 0) return
             }
             finish(passed.end() ?? 'failed', passed.usage())
             controller.close()
@@ -127,15 +132,18 @@ export function startCall(outgoing: Outgoing): Call {
   return { answer: answer(), abort }
 }
 
-/** An error's text, bounded. Some servers repeat the key that they refuse. */
+/** An error's text, bounded. */
 async function scrubbed(response: Response, key: string | undefined): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
+  const redactor = createRedactor(key)
+  const pieces: Uint8Array[] = []
+  let byteLength = 0
   for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true })
-    if (text.length > MAX_ERROR_BYTES) break
+    const clean = redactor.push(chunk)
+    pieces.push(clean)
+    byteLength += clean.byteLength
+    if (byteLength > MAX_ERROR_BYTES) return Buffer.concat(pieces).toString('utf8')
   }
-  return key ? text.replaceAll(key, '***') : text
+  return Buffer.concat([...pieces, redactor.end()]).toString('utf8')
 }
 
 const codeOf = (error: unknown): string =>
