@@ -1,10 +1,13 @@
 import { createInterface } from 'node:readline/promises'
 import { takeFlags, UsageError } from './flags.ts'
 import { findLastThread, rememberThread } from './last-thread.ts'
-import { plainRenderer, terminalRenderer } from './render.ts'
+import { plainRenderer, printable, terminalRenderer } from './render.ts'
 import { connectServer, type Place, type ServerClient } from './server-client.ts'
 
 const usage = 'threadbox chat [AGENT] [MESSAGE] [--url URL] [--key KEY] [--new yes] [--sandbox ID --thread ID]'
+
+/** How long a cancel may take once its user has left. */
+const LEAVE_WITHIN_MS = 5000
 
 interface Conversation {
   server: ServerClient
@@ -18,6 +21,8 @@ interface Conversation {
  */
 export async function chat(args: readonly string[]): Promise<boolean> {
   const { flags, rest } = takeFlags(args, ['url', 'key', 'new', 'sandbox', 'thread'])
+  const unknown = rest.find(word => word.startsWith('--'))
+  if (unknown) throw new UsageError(`${unknown}: no such flag\nusage: ${usage}`)
   const [agent = 'echo', ...words] = rest
   const key = flags.key ?? process.env.THREADBOX_API_KEY
   if (!key) throw new UsageError(`no API key: set THREADBOX_API_KEY\nusage: ${usage}`)
@@ -38,16 +43,19 @@ async function converse(conversation: Conversation): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   let isTalking = false
   let isCancelling = false
+  let cancelled: Promise<void> | undefined
   terminal.on('SIGINT', () => {
     if (!isTalking || isCancelling || !conversation.place) terminal.close()
     else {
       isCancelling = true
-      conversation.server.cancel(conversation.agent, conversation.place).catch(error => console.error(error.message))
+      cancelled = conversation.server
+        .cancel(conversation.agent, conversation.place)
+        .catch(error => console.error(error.message))
     }
   })
   const left = new Promise<undefined>(resolve => terminal.once('close', () => resolve(undefined)))
   for (;;) {
-    const text = await Promise.race([terminal.question(`${conversation.agent} › `), left])
+    const text = await Promise.race([left, terminal.question(`${conversation.agent} › `)])
     if (text === undefined) break
     if (text.trim() === '') continue
     isTalking = true
@@ -56,6 +64,8 @@ async function converse(conversation: Conversation): Promise<void> {
     await Promise.race([answered, left])
     isTalking = false
   }
+  // Left with a second Ctrl-C: the first one's cancel is still to arrive.
+  if (cancelled) await Promise.race([cancelled, Bun.sleep(LEAVE_WITHIN_MS)])
   console.log()
 }
 
@@ -83,5 +93,7 @@ async function showHistory(conversation: Conversation): Promise<void> {
   const messages = await server.findMessages(place)
   // Deleted meanwhile: the next message begins anew.
   if (!messages) conversation.place = undefined
-  for (const { role, content } of messages ?? []) console.log(role === 'user' ? `${agent} › ${content}` : content)
+  for (const { role, content } of messages ?? []) {
+    console.log(printable(role === 'user' ? `${agent} › ${content}` : content))
+  }
 }

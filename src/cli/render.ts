@@ -13,8 +13,8 @@ export interface Renderer {
 export function terminalRenderer(write: (text: string) => void): Renderer {
   const calls = new Map<string, string>()
   let isLineOpen = false
-  const text = (words: string, shown = words) => {
-    write(shown)
+  const text = (words: string, style = (plain: string) => plain) => {
+    write(style(printable(words)))
     isLineOpen = !words.endsWith('\n')
   }
   const line = (words: string) => {
@@ -26,13 +26,13 @@ export function terminalRenderer(write: (text: string) => void): Renderer {
   return {
     show(chunk) {
       if (chunk.type === 'text-delta') text(chunk.delta)
-      else if (chunk.type === 'reasoning-delta') text(chunk.delta, dim(chunk.delta))
+      else if (chunk.type === 'reasoning-delta') text(chunk.delta, dim)
       else if (chunk.type === 'text-end' || chunk.type === 'reasoning-end') isLineOpen && text('\n')
       else if (chunk.type === 'tool-input-available')
         calls.set(chunk.toolCallId, describeCall(chunk.toolName, chunk.input))
       else if (chunk.type === 'tool-output-available') fold(chunk.toolCallId, dim(`→ ${summary(chunk.output)}`))
       else if (chunk.type === 'tool-output-error') fold(chunk.toolCallId, red(`✗ ${oneLine(chunk.errorText)}`))
-      else if (chunk.type === 'error') line(red(chunk.errorText))
+      else if (chunk.type === 'error') line(red(printable(chunk.errorText)))
       else if (chunk.type === 'abort') line(dim('cancelled'))
       else if (chunk.type === 'message-metadata') line(dim(describeUsage(chunk.messageMetadata)))
     },
@@ -75,8 +75,10 @@ function describeUsage({ inputTokens, outputTokens, totalCostUsd, durationMs }: 
   return `${inputTokens} in, ${outputTokens} out${cost}, ${seconds} s`
 }
 
+/** What a model says, and a tool prints, must not steer the terminal. */
+export const printable = (text: string): string => text.replace(/[^\P{Cc}\n\t]/gu, '')
+
 function oneLine(text: string): string {
-  // What a tool prints must not steer the terminal.
   const line = text.replace(/\p{Cc}+/gu, ' ').trim()
   return line.length > SUMMARY_LENGTH ? `${line.slice(0, SUMMARY_LENGTH)}…` : line
 }
