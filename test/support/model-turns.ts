@@ -13,7 +13,7 @@ export type ModelTurn =
   /** Takes the request and says nothing. */
   | { silent: true }
   /** A stream whose first event is an error. */
-  | { brokenStream: true }
+  | { brokenStream: true; message?: string }
 
 export interface ModelCall {
   name: string

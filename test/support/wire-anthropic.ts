@@ -50,7 +50,10 @@ export async function* anthropicEvents({ body }: ModelRequest, turn: ModelTurn):
   const event = (type: string, data: object): WireEvent => ({ event: type, data: { type, ...data } })
   const overloaded = {
     event: 'error',
-    data: { type: 'error', error: { type: 'overloaded_error', message: 'overloaded now' } },
+    data: {
+      type: 'error',
+      error: { type: 'overloaded_error', message: ('message' in turn && turn.message) || 'overloaded now' },
+    },
   }
   if ('brokenStream' in turn) return yield overloaded
   const usage = { input_tokens: 120, cache_creation_input_tokens: 0, cache_read_input_tokens: 30, output_tokens: 1 }

@@ -47,7 +47,7 @@ export async function* chatEvents({ body }: ModelRequest, turn: ModelTurn): Asyn
   const chunk = (delta: object, finish_reason: string | null = null): WireEvent => ({
     data: { ...common, choices: [{ index: 0, delta, finish_reason }] },
   })
-  if ('brokenStream' in turn) return yield { data: openaiError(500, 'overloaded now') }
+  if ('brokenStream' in turn) return yield { data: openaiError(500, turn.message ?? 'overloaded now') }
   yield chunk({ role: 'assistant', content: '' })
   if ('reasoning' in turn && turn.reasoning) {
     for (const piece of pieces(turn.reasoning)) yield chunk({ reasoning_content: piece })

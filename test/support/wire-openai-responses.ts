@@ -58,8 +58,8 @@ export async function* responsesEvents({ body }: ModelRequest, turn: ModelTurn):
     event: type,
     data: { type, sequence_number: sequence_number++, ...data },
   })
-  const broken = () => event('error', { code: 'server_error', message: 'overloaded now', param: null })
-  if ('brokenStream' in turn) return yield broken()
+  const broken = (message = 'overloaded now') => event('error', { code: 'server_error', message, param: null })
+  if ('brokenStream' in turn) return yield broken(turn.message)
   yield event('response.created', { response: response(id, body.model, 'in_progress') })
   yield event('response.in_progress', { response: response(id, body.model, 'in_progress') })
   if ('reasoning' in turn && turn.reasoning) yield* reasoningEvents(turn.reasoning)

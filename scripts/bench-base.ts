@@ -1,35 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-
-const executable = resolve(process.argv[2] ?? 'dist/threadbox')
-const apiKey = crypto.randomUUID()
-const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { call, eventsOf, headers, inDirectory, memoryOf, say, serve } from './bench-server.ts'
+import { atMost, type Line, line as plainLine, ratioOf, report } from './bench-table.ts'
 
 /** Other work on the machine comes and goes: each round measures everything once, side by side with its baseline. */
 const ROUNDS = 5
 
-interface Line {
-  name: string
-  unit: 'ms' | 'MB'
-  /** The samples of each round. */
-  rounds: number[][]
-  baseline?: Line
-  goal?: { text: string; isMet: (line: Line) => boolean }
-}
-
 const lines: Line[] = []
 
 function line(name: string, options: Partial<Line> = {}): Line {
-  const made = { name, unit: 'ms' as const, rounds: [], ...options }
+  const made = plainLine(name, options)
   lines.push(made)
   return made
 }
-
-const atMost = (limit: number, unit: string) => ({
-  text: `p50 ≤ ${limit} ${unit}`,
-  isMet: (measured: Line) => percentile(measured.rounds.flat(), 50) <= limit,
-})
 
 const bare = line('fork+exec: true')
 const forkExec = line('fork+exec: bash -c true')
@@ -52,43 +35,6 @@ const busyRss = line('server with 1 sandbox, RSS', { unit: 'MB', goal: atMost(65
 const busyPss = line('server with 1 sandbox, PSS', { unit: 'MB' })
 const guestRss = line('guest of the sandbox, RSS', { unit: 'MB' })
 const guestPss = line('guest of the sandbox, PSS', { unit: 'MB' })
-
-interface Server {
-  url: string
-  pid: number
-  /** From the start of the process, in ms. */
-  listeningAfter: number
-  stop(): Promise<void>
-}
-
-async function serve(dataDirectory: string): Promise<Server> {
-  const startedAt = performance.now()
-  const child = Bun.spawn([executable, 'serve', '--data-dir', dataDirectory, '--port', '0'], {
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', THREADBOX_API_KEY: apiKey },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let printed = ''
-  for await (const bytes of child.stdout) {
-    printed += Buffer.from(bytes)
-    if (printed.includes('\n')) break
-  }
-  const listeningAfter = performance.now() - startedAt
-  const url = /^threadbox listening on (\S+)/.exec(printed)?.[1]
-  if (!url) throw new Error(`no server: ${printed}`)
-  const stop = async () => {
-    child.kill('SIGTERM')
-    await child.exited
-  }
-  return { url, pid: child.pid, listeningAfter, stop }
-}
-
-/** One request; what it answered, as text. */
-async function call(url: string, method: string, path: string, body?: object): Promise<string> {
-  const response = await fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-  return text
-}
 
 /** How long each of `count` goes, one after the other. */
 async function timed(count: number, work: () => Promise<unknown>): Promise<number[]> {
@@ -151,31 +97,11 @@ async function measureStart(dataDirectory: string): Promise<void> {
   firstAnswer.rounds.push(answered)
 }
 
-/** What each server-sent event says, as soon as it is here. */
-async function* eventsOf(response: Response): AsyncGenerator<{ type?: string }> {
-  let rest = ''
-  for await (const bytes of response.body ?? []) {
-    rest += Buffer.from(bytes)
-    const blocks = rest.split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const data = /^data: (\{.*)$/m.exec(block)?.[1]
-      if (data) yield JSON.parse(data)
-    }
-  }
-}
-
 async function measureChat(url: string, sandboxId: string): Promise<void> {
-  const say = (text: string) =>
-    fetch(`${url}/v1/chat/echo`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ sandboxId, messages: [{ role: 'user', parts: [{ type: 'text', text }] }] }),
-    })
   const firsts: number[] = []
   for (let index = 0; index < 20; index++) {
     const startedAt = performance.now()
-    for await (const { type } of eventsOf(await say('hello'))) {
+    for await (const { type } of eventsOf(await say(url, 'echo', 'hello', { sandboxId }))) {
       if (type === 'start') firsts.push(performance.now() - startedAt)
     }
   }
@@ -183,7 +109,7 @@ async function measureChat(url: string, sandboxId: string): Promise<void> {
 
   const gaps: number[] = []
   let last: number | undefined
-  for await (const { type } of eventsOf(await say('/slow 41'))) {
+  for await (const { type } of eventsOf(await say(url, 'echo', '/slow 41', { sandboxId }))) {
     if (type !== 'text-delta') continue
     const now = performance.now()
     if (last !== undefined) gaps.push(now - last - 50)
@@ -210,11 +136,6 @@ async function measureOutput(url: string, sandboxId: string): Promise<void> {
   output.rounds.push(delays)
 }
 
-function memoryOf(pid: number, name: 'Rss' | 'Pss'): number {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
-  return Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(rollup)?.[1]) / 1024
-}
-
 function guestOf(dataDirectory: string, environmentId: string): number {
   const jail = readFileSync(join(dataDirectory, 'sandboxes', environmentId, 'pid'), 'utf8').trim()
   return Number(readFileSync(`/proc/${jail}/task/${jail}/children`, 'utf8').split(' ')[0])
@@ -238,47 +159,14 @@ async function measureMemory(dataDirectory: string): Promise<void> {
   await stop()
 }
 
-async function measureNewStart(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'threadbox-bench-'))
-  const server = await serve(directory)
-  newStart.rounds.push([server.listeningAfter])
-  await server.stop()
-  rmSync(directory, { recursive: true })
-}
-
-function percentile(samples: readonly number[], percent: number): number {
-  const sorted = samples.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN
-}
-
-/** The median of the rounds' ratios: one noisy round does not decide. */
-function ratioOf({ rounds, baseline }: Line): number {
-  const ratios = rounds.map((round, index) => percentile(round, 50) / percentile(baseline?.rounds[index] ?? [], 50))
-  return percentile(ratios, 50)
-}
-
-function report(): void {
-  const head = ['', 'n', 'p50', 'p95', 'p99', 'ratio', 'goal', '']
-  const rows = lines.map(each => {
-    const samples = each.rounds.flat()
-    const digits = each.unit === 'MB' ? 1 : 2
-    const at = (percent: number) => `${percentile(samples, percent).toFixed(digits)} ${each.unit}`
-    const ratio = each.baseline ? `${ratioOf(each).toFixed(2)} ×` : ''
-    const verdict = each.goal ? (each.goal.isMet(each) ? 'met' : 'MISSED') : ''
-    return [each.name, `${samples.length}`, at(50), at(95), at(99), ratio, each.goal?.text ?? '', verdict]
+const measureNewStart = () =>
+  inDirectory(async directory => {
+    const server = await serve(directory)
+    newStart.rounds.push([server.listeningAfter])
+    await server.stop()
   })
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column]?.length ?? 0)))
-  for (const row of [head, ...rows]) {
-    const cells = row.map((cell, column) =>
-      column === 0 || column > 5 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-    )
-    console.log(cells.join('  ').trimEnd())
-  }
-  console.log('\nratio: to the line of its baseline above it, the median of the rounds’ ratios of p50')
-}
 
-const directory = mkdtempSync(join(tmpdir(), 'threadbox-bench-'))
-try {
+await inDirectory(async directory => {
   for (let round = 1; round <= ROUNDS; round++) {
     console.error(`round ${round} of ${ROUNDS}, load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}`)
     await measureNewStart()
@@ -293,7 +181,5 @@ try {
     await measureStart(directory)
     await measureMemory(directory)
   }
-  report()
-} finally {
-  rmSync(directory, { recursive: true })
-}
+  report(lines)
+})
