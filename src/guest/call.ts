@@ -1,3 +1,4 @@
+import type { ApiError } from '../errors.ts'
 import { type Frame, json, type Kind, kinds, parse } from './wire.ts'
 
 /** The byte streams of a call: up from the side that opened it, down and error to it. */
@@ -43,7 +44,7 @@ export class Call {
   readonly #result = Promise.withResolvers<unknown>()
   readonly #incoming: [Incoming, Incoming, Incoming] = [incoming(), incoming(), incoming()]
   readonly #outgoing: [Outgoing, Outgoing, Outgoing] = [outgoing(), outgoing(), outgoing()]
-  #failure: Error | undefined
+  #failure: ApiError | undefined
   #isOver = false
 
   constructor(
@@ -138,8 +139,8 @@ export class Call {
     else this.#receiveOnLane(kind, laneOf(payload), payload)
   }
 
-  /** The channel is gone. */
-  fail(error: Error): void {
+  /** The channel is gone, and this says why. */
+  fail(error: ApiError): void {
     if (this.#isOver) return
     this.#failure = error
     this.#reply.reject(error)

@@ -42,7 +42,7 @@ export class Channel {
   #nextCall: number
   #peerCalls = 0
   #isGreeted = false
-  #failure: Error | undefined
+  #failure: ApiError | undefined
 
   constructor(socket: Duplex, options: ChannelOptions) {
     this.#socket = socket
@@ -100,7 +100,8 @@ export class Channel {
     if (this.#calls.delete(id) && !this.#isOwn(id)) this.#peerCalls--
   }
 
-  close(reason: Error = new ApiError('sandbox_unavailable', 'the connection to the sandbox was lost')): void {
+  /** Calls that are open fail with the reason. */
+  close(reason = new ApiError('sandbox_unavailable', 'the connection to the sandbox was lost')): void {
     if (this.#failure) return
     this.#flush()
     this.#failure = reason

@@ -5,7 +5,7 @@ import { type Libc, RLIMIT_NPROC } from './libc.ts'
 import { proxyVariables } from './proxy-variables.ts'
 import type { Reaper } from './reaper.ts'
 import { GuestError, type KillMessage, type SpawnRequest } from './requests.ts'
-import type { Trees } from './tree.ts'
+import { signal, type Trees } from './tree.ts'
 
 export interface GuestSystem {
   libc: Libc
@@ -72,9 +72,9 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
 
   let killing: Promise<void> | undefined
   call.onControl = message => {
-    const signal = (message as KillMessage).signal ?? 'SIGKILL'
-    if (signal === 'SIGKILL') killing ??= trees.kill(mark)
-    else signalGroup(child.pid, signal)
+    const name = (message as KillMessage).signal ?? 'SIGKILL'
+    if (name === 'SIGKILL') killing ??= trees.kill(mark)
+    else signal(-child.pid, name)
   }
   void call.result.catch(() => {
     // The server that asked is gone: what it ran in the foreground goes with it.
@@ -164,14 +164,6 @@ function writeSome(fd: number, bytes: Uint8Array): number {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0
     throw error
-  }
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // The group has ended meanwhile.
   }
 }
 

@@ -90,17 +90,11 @@ export async function remove(path: string): Promise<void> {
 }
 
 async function openRegular(path: string, flags: number) {
-  const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644).catch(error => {
-    // A FIFO that nobody reads, or a socket.
-    if ((error as NodeJS.ErrnoException).code === 'ENXIO') throw notRegular(path)
-    throw error
-  })
+  const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644)
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw notRegular(path)
+  throw new GuestError('invalid_request', `not a regular file: ${path}`)
 }
-
-const notRegular = (path: string) => new GuestError('invalid_request', `not a regular file: ${path}`)
 
 const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
 

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../errors.ts'
-import type { Environment, ProcessExit, SandboxProcess, SpawnOptions } from '../plugin.ts'
-import { type Call, CallClosed, lanes } from './call.ts'
+import type { Environment, SandboxProcess, SpawnOptions } from '../plugin.ts'
+import { type Call, lanes } from './call.ts'
 import { Channel } from './channel.ts'
 import { duplexOf } from './duplex.ts'
 import { createRemoteFiles } from './remote-files.ts'
-import type { GuestRequest, SpawnRequest } from './requests.ts'
-import { assertProxyRequest, exitOf, failureOf, pidOf, protocolOf } from './results.ts'
+import { type GuestRequest, MAX_PROXY_CALLS, type SpawnRequest } from './requests.ts'
+import { assertProxyRequest, exitOf, pidOf, protocolOf, replyOf } from './results.ts'
 import { PROTOCOL } from './wire.ts'
 
 /** The host's end of the guest in one environment. */
@@ -17,9 +17,6 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | '
   /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
   readonly closed: Promise<void>
 }
-
-/** Connections to the proxy that a guest may have open at once; it keeps to that itself. */
-export const MAX_PROXY_CALLS = 256
 
 /** Of one frame of a guest: what a command prints comes in smaller ones, and no answer names more than two long paths. */
 export const MAX_GUEST_PAYLOAD_BYTES = 256 * 1024
@@ -76,7 +73,7 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
   const kill = (name: NodeJS.Signals = 'SIGKILL') => call.control({ signal: name })
   const abort = () => kill()
   signal?.addEventListener('abort', abort)
-  const exited = call.result.then(exitOf, lost).finally(() => signal?.removeEventListener('abort', abort))
+  const exited = call.result.then(exitOf).finally(() => signal?.removeEventListener('abort', abort))
   exited.catch(() => {})
   const pid = pidOf(await replyOf(call))
   return {
@@ -84,7 +81,7 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
     ...(stdin === 'pipe' && { stdin: writableOf(call) }),
     stdout: call.readable(lanes.down),
     stderr: call.readable(lanes.error),
-    exited: exited as Promise<ProcessExit>,
+    exited,
     kill,
   }
 }
@@ -95,17 +92,3 @@ const writableOf = (call: Call): WritableStream<Uint8Array> =>
     close: () => call.end(lanes.up),
     abort: () => call.end(lanes.up),
   })
-
-/** The reply, or what the guest refused the call with. */
-async function replyOf(call: Call): Promise<unknown> {
-  try {
-    return await call.reply
-  } catch (error) {
-    if (error instanceof CallClosed) throw failureOf(error.result)
-    return lost(error)
-  }
-}
-
-function lost(error: unknown): never {
-  throw new ApiError('sandbox_unavailable', error instanceof Error ? error.message : 'the sandbox was lost')
-}

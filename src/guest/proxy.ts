@@ -2,9 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { type Call, lanes } from './call.ts'
 import type { Channel } from './channel.ts'
 import { PROXY_HOST, PROXY_PORT } from './proxy-variables.ts'
-
-/** The server ends a connection that opens more at once. */
-const MAX_CONNECTIONS = 256
+import { MAX_PROXY_CALLS } from './requests.ts'
 
 /** The way from the proxy's address inside to the servers that are connected. */
 export interface ProxyGate {
@@ -19,7 +17,7 @@ export function listenForProxy(): ProxyGate {
   const server = createServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => socket.destroy())
     const channel = channels.findLast(each => each.isOpen)
-    if (!channel || connections >= MAX_CONNECTIONS) return void socket.destroy()
+    if (!channel || connections >= MAX_PROXY_CALLS) return void socket.destroy()
     connections++
     void carry(channel.open({ op: 'proxy' }), socket).finally(() => connections--)
   })

@@ -1,21 +1,21 @@
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
-import { type Call, CallClosed, lanes } from './call.ts'
+import { type Call, lanes } from './call.ts'
 import type { Channel } from './channel.ts'
 import type { GuestRequest } from './requests.ts'
-import { failureOf, fileInfoOf, fileInfosOf, resultOf, sizeOf } from './results.ts'
+import { fileInfoOf, fileInfosOf, replyOf, resultOf, sizeOf } from './results.ts'
 
 const MAX_LISTING_BYTES = 8 * 1024 * 1024
 
 /** File operations as calls to a guest, which carries them out inside. */
 export function createRemoteFiles(channel: Channel): EnvironmentFiles {
-  const ask = async (request: GuestRequest) => resultOf(await channel.open(request).result.catch(lost))
+  const ask = async (request: GuestRequest) => resultOf(await channel.open(request).result)
 
   return {
     async read(path, signal) {
       const call = channel.open({ op: 'read', path } satisfies GuestRequest)
       closeOnAbort(call, signal)
-      const size = sizeOf(await call.reply.catch(refused))
+      const size = sizeOf(await replyOf(call))
       return { size, body: bodyOf(call) }
     },
 
@@ -30,7 +30,7 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
         throw error
       }
       call.end(lanes.up)
-      const result = await call.result.catch(lost)
+      const result = await call.result
       signal?.throwIfAborted()
       return sizeOf(resultOf(result))
     },
@@ -43,7 +43,7 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
     async list(path, depth = 1) {
       const call = channel.open({ op: 'list', path, depth } satisfies GuestRequest)
       const text = await collect(call)
-      resultOf(await call.result.catch(lost))
+      resultOf(await call.result)
       return fileInfosOf(text)
     },
 
@@ -92,12 +92,4 @@ async function collect(call: Call): Promise<string> {
 
 function closeOnAbort(call: Call, signal: AbortSignal | undefined): void {
   signal?.addEventListener('abort', () => call.close(), { once: true })
-}
-
-function refused(error: unknown): never {
-  throw error instanceof CallClosed ? failureOf(error.result) : lost(error)
-}
-
-function lost(error: unknown): never {
-  throw new ApiError('sandbox_unavailable', error instanceof Error ? error.message : 'the sandbox was lost')
 }

@@ -22,6 +22,9 @@ export interface SpawnRequest {
   stdin: boolean
 }
 
+/** What a guest opens for programs inside that connect to the proxy; a server ends the channel of one with more at once. */
+export const MAX_PROXY_CALLS = 256
+
 /** A control message of a spawn call. */
 export interface KillMessage {
   signal: NodeJS.Signals

@@ -1,11 +1,18 @@
 import { ApiError, type ErrorCode, isErrorCode } from '../errors.ts'
 import type { FileInfo, ProcessExit } from '../plugin.ts'
+import { type Call, CallClosed } from './call.ts'
 
 /** What a guest sends is checked here before anything of the server reads it. */
 
 type Fields = Record<string, unknown>
 
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
+
+/** The reply. Throws what the guest refused the call with. */
+export const replyOf = (call: Call): Promise<unknown> =>
+  call.reply.catch(error => {
+    throw error instanceof CallClosed ? failureOf(error.result) : error
+  })
 
 export function protocolOf(hello: unknown): number {
   const { protocol } = fieldsOf(hello)

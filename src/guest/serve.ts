@@ -104,6 +104,7 @@ const refusals: Record<string, string> = {
   ENOSPC: 'no space is left in the sandbox',
   EFBIG: 'the file is too large for the sandbox',
   EDQUOT: 'no space is left in the sandbox',
+  // A FIFO that nobody reads, or a socket.
   ENXIO: 'not a regular file',
   ETXTBSY: 'the file is being executed',
 }

@@ -17,7 +17,7 @@ export interface ShellResult {
   truncated: boolean
 }
 
-export const DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
+const DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
 
 /**
  * Runs a command to its end and keeps its output, as UTF-8 with what is not UTF-8 replaced. Throws command_timeout with

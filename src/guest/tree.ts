@@ -64,7 +64,8 @@ function isZombie(pid: number): boolean {
   }
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+/** To a process, or to the group of a negative number. Nothing when it has ended. */
+export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
