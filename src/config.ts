@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { parseRule, type Rule } from './egress/rules.ts'
 import type { OperatorBudgets } from './gateway/budgets.ts'
 import { type PriceTable, type ProviderSetting, parseBaseUrl, parsePrices, parseProviders } from './gateway/settings.ts'
+import { isObject } from './json.ts'
 import type { Limits } from './plugin.ts'
 
 /** What `serve` runs with. Checked once, at start. */
@@ -251,7 +252,7 @@ async function readFile(file: string | undefined, problems: string[]): Promise<[
   if (!file) return []
   try {
     const value: unknown = await Bun.file(file).json()
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('not an object')
+    if (!isObject(value)) throw new Error('not an object')
     return Object.entries(value).map(([name, each]) => [name, settingText(each)])
   } catch (error) {
     problems.push(`config: ${file}: ${(error as Error).message}`)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { LoadPlugins } from './cli/serve.ts'
+import { messageOf } from './errors.ts'
 import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
@@ -68,6 +69,6 @@ const loadPlugins: LoadPlugins = async ({ dataDirectory, nsjailPath, idleMs }, s
 try {
   process.exit(await main(process.argv.slice(2)))
 } catch (error) {
-  console.error(`threadbox: ${error instanceof Error ? error.message : error}`)
+  console.error(`threadbox: ${messageOf(error)}`)
   process.exit(error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1)
 }

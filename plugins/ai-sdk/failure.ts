@@ -1,5 +1,6 @@
 import { APICallError } from 'ai'
 import { ApiError, messageOf } from '../../src/errors.ts'
+import { objectOf } from '../../src/json.ts'
 import type { EngineEnd } from '../../src/plugin.ts'
 
 const MAX_MESSAGE_CHARS = 1000
@@ -23,7 +24,7 @@ export function explain(error: unknown): EngineEnd {
 
 /** Some providers put an object where an error should be. */
 function saying(error: unknown): string {
-  if (typeof error !== 'object' || error === null || error instanceof Error) return messageOf(error)
-  const { message } = { message: undefined, ...error }
-  return typeof message === 'string' ? message : JSON.stringify(error)
+  const fields = error instanceof Error ? undefined : objectOf(error)
+  if (!fields) return messageOf(error)
+  return typeof fields.message === 'string' ? fields.message : JSON.stringify(fields)
 }

@@ -1,4 +1,5 @@
 import type { AssistantModelMessage, ModelMessage, ToolResultPart, UserModelMessage } from 'ai'
+import { objectOf } from '../../src/json.ts'
 import type { MessagePart, ModelAccess, StoredMessage } from '../../src/plugin.ts'
 import { cleanCallId } from './call-ids.ts'
 import type { Entry } from './entries.ts'
@@ -46,8 +47,7 @@ function fromUser({ id, role, parts }: StoredMessage): Entry[] {
 
 /** An image that lies in the message itself. No other is fetched: its address may be one that the user must not reach. */
 function imageOf({ type, url, data }: MessagePart): { mediaType: string; data: string } | undefined {
-  const inner = typeof data === 'object' && data !== null && 'url' in data ? data.url : undefined
-  const address = type === 'file' ? url : type === 'data-image' ? inner : undefined
+  const address = type === 'file' ? url : type === 'data-image' ? objectOf(data)?.url : undefined
   if (typeof address !== 'string' || !address.startsWith('data:image/')) return undefined
   const [, mediaType, base64] = /^data:(image\/[a-z.+-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? []
   return mediaType && base64 ? { mediaType, data: base64 } : undefined
@@ -89,7 +89,7 @@ function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: M
     }
     if (!isTool(part) || (part.state !== 'output-available' && part.state !== 'output-error')) continue
     const call = { toolCallId: cleanCallId(String(part.toolCallId)), toolName: part.type.slice('tool-'.length) }
-    const input = typeof part.input === 'object' && part.input !== null ? part.input : {}
+    const input = objectOf(part.input) ?? {}
     const output =
       part.state === 'output-error' ? toModelError(String(part.errorText)) : toModelOutput(part.output ?? null)
     content.push({ type: 'tool-call', ...call, input })

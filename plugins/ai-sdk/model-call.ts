@@ -1,4 +1,6 @@
 import { type AssistantModelMessage, type ModelMessage, type SystemModelMessage, streamText, type ToolSet } from 'ai'
+import { messageOf } from '../../src/errors.ts'
+import { objectOf } from '../../src/json.ts'
 import type { EngineEnd, EngineEvent } from '../../src/plugin.ts'
 import type { CallIds } from './call-ids.ts'
 import { explain, failed } from './failure.ts'
@@ -98,8 +100,7 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
           wasShown = true
           const { toolName: name, invalid, error } = part
           const callId = callIds.of(part.toolCallId)
-          const input: unknown = part.input
-          const call = { callId, name, input: typeof input === 'object' && input !== null ? input : {} }
+          const call = { callId, name, input: objectOf(part.input) ?? {} }
           calls.push(invalid ? { ...call, problem: problemOf(error) } : call)
           yield { type: 'tool-call', ...call }
           break
@@ -132,5 +133,4 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
 
 const MAX_PROBLEM_CHARS = 2000
 
-const problemOf = (error: unknown): string =>
-  `InputValidationError: ${(error instanceof Error ? error.message : String(error)).slice(0, MAX_PROBLEM_CHARS)}`
+const problemOf = (error: unknown): string => `InputValidationError: ${messageOf(error).slice(0, MAX_PROBLEM_CHARS)}`

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { readBytes } from '../../src/bytes.ts'
 import type { EngineContext } from '../../src/plugin.ts'
 import { cutMiddle } from './output.ts'
 
@@ -24,11 +25,10 @@ export async function readNotes({ environment, cwd, signal }: EngineContext): Pr
 
 async function readNote(reading: ReturnType<EngineContext['environment']['files']['read']>): Promise<string> {
   try {
-    const { size, body } = await reading
-    if (size <= MAX_NOTE_BYTES) return cutMiddle((await new Response(body).text()).trim(), MAX_NOTE_CHARS)
-    await body.cancel()
+    const bytes = await readBytes((await reading).body, MAX_NOTE_BYTES)
+    return bytes ? cutMiddle(bytes.toString('utf8').trim(), MAX_NOTE_CHARS) : ''
   } catch {
     // Most directories have none.
+    return ''
   }
-  return ''
 }

@@ -1,4 +1,5 @@
 import type { ToolResultPart } from 'ai'
+import { isObject } from '../../src/json.ts'
 
 type ModelOutput = ToolResultPart['output']
 
@@ -48,8 +49,7 @@ export function toModelOutput(output: unknown): ModelOutput {
 export const toModelError = (message: string): ModelOutput => ({ type: 'error-text', value: cutMiddle(message) })
 
 function isOutputPart(part: unknown): part is OutputPart {
-  if (typeof part !== 'object' || part === null || !('type' in part)) return false
-  if (part.type === 'text') return 'text' in part && typeof part.text === 'string'
-  if (part.type !== 'image' || !('mediaType' in part) || !('data' in part)) return false
-  return typeof part.mediaType === 'string' && typeof part.data === 'string'
+  if (!isObject(part)) return false
+  if (part.type === 'text') return typeof part.text === 'string'
+  return part.type === 'image' && typeof part.mediaType === 'string' && typeof part.data === 'string'
 }

@@ -1,4 +1,5 @@
 import type { UserModelMessage } from 'ai'
+import { objectOf } from '../../src/json.ts'
 import type { MessagePart } from '../../src/plugin.ts'
 import type { Entry } from './entries.ts'
 import { cutMiddle } from './output.ts'
@@ -14,7 +15,7 @@ export interface Summary {
 
 export function summaryOf({ type, state, input, output }: MessagePart): Summary | undefined {
   if (type !== `tool-${SUMMARY_TOOL}` || state !== 'output-available' || typeof output !== 'string') return undefined
-  const through = typeof input === 'object' && input !== null && 'through' in input ? input.through : undefined
+  const through = objectOf(input)?.through
   return typeof through === 'string' ? { through, text: output } : undefined
 }
 

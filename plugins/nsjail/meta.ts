@@ -1,6 +1,7 @@
 import { renameSync } from 'node:fs'
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
+import { isObject, objectOf, parseJson } from '../../src/json.ts'
 import type { Limits } from '../../src/plugin.ts'
 import type { Place } from './layout.ts'
 import { isSlot } from './slots.ts'
@@ -54,7 +55,7 @@ export async function readMeta(place: Place): Promise<Meta | undefined> {
 }
 
 function parseMeta(content: string, id: string): Meta | undefined {
-  const { version, id: named, slot, base, host, image, limits: given } = parseObject(content)
+  const { version, id: named, slot, base, host, image, limits: given } = objectOf(parseJson(content)) ?? {}
   if (version !== VERSION || named !== id) return undefined
   if (slot !== undefined && !isSlot(slot)) return undefined
   if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
@@ -63,22 +64,13 @@ function parseMeta(content: string, id: string): Meta | undefined {
 }
 
 function parseLimits(value: unknown): Limits | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
+  if (!isObject(value)) return undefined
   const limits: Limits = {}
   for (const name of limitNames) {
-    const limit: unknown = Reflect.get(value, name)
+    const limit = value[name]
     if (limit === undefined) continue
     if (typeof limit !== 'number' || !(limit > 0)) return undefined
     limits[name] = limit
   }
   return limits
-}
-
-function parseObject(content: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(content)
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
 }

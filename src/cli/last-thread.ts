@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { isObject, type JsonObject, objectOf, parseJson } from '../json.ts'
 import type { Place } from './server-client.ts'
 
 const stateFile = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local/state'), 'threadbox/chat.json')
@@ -10,7 +11,9 @@ const keyOf = (url: string, agent: string) => `${url} ${agent}`
 /** Where the last chat with this agent of this server was. */
 export async function findLastThread(url: string, agent: string): Promise<Place | undefined> {
   const place = (await readState())[keyOf(url, agent)]
-  return place && typeof place.sandboxId === 'string' && typeof place.threadId === 'string' ? place : undefined
+  if (!isObject(place)) return undefined
+  const { sandboxId, threadId } = place
+  return typeof sandboxId === 'string' && typeof threadId === 'string' ? { sandboxId, threadId } : undefined
 }
 
 export async function rememberThread(url: string, agent: string, { sandboxId, threadId }: Place): Promise<void> {
@@ -20,9 +23,9 @@ export async function rememberThread(url: string, agent: string, { sandboxId, th
 }
 
 /** A file that is missing or broken is no state. */
-const readState = async (): Promise<Record<string, Place>> => {
-  const state: unknown = await Bun.file(stateFile())
-    .json()
-    .catch(() => undefined)
-  return typeof state === 'object' && state !== null ? (state as Record<string, Place>) : {}
+async function readState(): Promise<JsonObject> {
+  const text = await Bun.file(stateFile())
+    .text()
+    .catch(() => '')
+  return objectOf(parseJson(text)) ?? {}
 }

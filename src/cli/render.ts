@@ -1,3 +1,4 @@
+import { objectOf } from '../json.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 
 const dim = (text: string) => `\x1b[2m${text}\x1b[22m`
@@ -58,8 +59,7 @@ export function plainRenderer(write: (text: string) => void, complain: (text: st
 
 /** The tool and what it is about: its command, path or pattern. */
 function describeCall(name: string, input: unknown): string {
-  const fields = typeof input === 'object' && input !== null ? Object.values(input) : []
-  const about = fields.find(value => typeof value === 'string') ?? ''
+  const about = Object.values(objectOf(input) ?? {}).find(value => typeof value === 'string') ?? ''
   return `● ${name} ${oneLine(String(about))}`
 }
 

@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { AgentInput, AgentOptions } from '../db/agents.ts'
 import { messageOf } from '../errors.ts'
+import { fieldOf } from '../json.ts'
 import { assertRules } from './networks.ts'
 
 const Path = Type.String({ pattern: '^/[^\\0]*$' })
@@ -107,7 +108,7 @@ export async function readAgentFiles(path: string): Promise<AgentInput[]> {
 function toAgent(value: unknown): AgentInput {
   if (!Value.Check(AgentFile, value)) {
     const [first] = Value.Errors(AgentFile, value)
-    throw new Error(`${first?.path.slice(1).replaceAll('/', '.') || 'agent'}: ${first?.message ?? 'not valid'}`)
+    throw new Error(`${fieldOf(first?.path ?? '') || 'agent'}: ${first?.message ?? 'not valid'}`)
   }
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])

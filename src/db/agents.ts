@@ -1,8 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import { isObject } from '../json.ts'
 import type { Limits, TurnOptions } from '../plugin.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
-import { type Columns, isRecord, isStringRecord, isStrings, present, readJson } from './row.ts'
+import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 
 /** What each sandbox of an agent starts with. */
 export interface AgentSandbox {
@@ -48,17 +49,17 @@ const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt
 const isOptionalString = (value: unknown) => value === undefined || typeof value === 'string'
 
 const isAgentSandbox = (value: unknown): value is AgentSandbox =>
-  isRecord(value) &&
+  isObject(value) &&
   isStringRecord(value.files) &&
   isStringRecord(value.envs) &&
   isStrings(value.setup) &&
   isOptionalString(value.cwd) &&
   isOptionalString(value.base) &&
-  isRecord(value.limits) &&
+  isObject(value.limits) &&
   Object.values(value.limits).every(limit => typeof limit === 'number')
 
 /** Its fields were checked when the agent was applied. */
-const isAgentOptions = (value: unknown): value is AgentOptions => isRecord(value)
+const isAgentOptions = (value: unknown): value is AgentOptions => isObject(value)
 
 const toAgent = ({ sandbox, options, ...row }: Row): Agent => ({
   ...present<Omit<Agent, 'sandbox' | 'options'>>(row),

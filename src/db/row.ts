@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts'
 import type { MessagePart } from '../plugin.ts'
 
 /** A table's row of a value: its optional fields are columns that can be null. */
@@ -16,14 +17,11 @@ export function readJson<Value>(text: string, column: string, check: (value: unk
   return value
 }
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 export const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every(item => typeof item === 'string')
 
 export const isStringRecord = (value: unknown): value is Record<string, string> =>
-  isRecord(value) && isStrings(Object.values(value))
+  isObject(value) && isStrings(Object.values(value))
 
 export const isParts = (value: unknown): value is MessagePart[] =>
-  Array.isArray(value) && value.every(part => isRecord(part) && typeof part.type === 'string')
+  Array.isArray(value) && value.every(part => isObject(part) && typeof part.type === 'string')

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import { isObject } from '../json.ts'
 import { now } from './id.ts'
-import { type Columns, isRecord, isStringRecord, isStrings, present, readJson } from './row.ts'
+import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 
 /** Rules as they were written. No `allowOut` is no opinion. */
 export interface NetworkRules {
@@ -44,12 +45,12 @@ const columns = `id, team_id as teamId, agent_slug as agentSlug, agent_name as a
 
 const isRules = (value: unknown): value is NetworkRules | undefined =>
   value === undefined ||
-  (isRecord(value) &&
+  (isObject(value) &&
     (value.allowOut === undefined || isStrings(value.allowOut)) &&
     (value.denyOut === undefined || isStrings(value.denyOut)))
 
 const isNetwork = (value: unknown): value is SandboxNetwork =>
-  isRecord(value) && isRules(value.agent) && isRules(value.own)
+  isObject(value) && isRules(value.agent) && isRules(value.own)
 
 const toSandbox = ({ envs, network, ...row }: Row): Sandbox => ({
   ...present<Omit<Sandbox, 'envs' | 'network'>>(row),

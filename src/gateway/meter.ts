@@ -1,4 +1,4 @@
-import { parseObject, parseObjects } from './body.ts'
+import { isObject, type JsonObject, objectsOf, parseJson } from '../json.ts'
 import type { CallWire } from './routes.ts'
 import { readers, type TokenUsage } from './wires.ts'
 
@@ -25,7 +25,7 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   let characters = 0
   let end: 'completed' | 'failed' | undefined
 
-  function read(event: Record<string, unknown>): void {
+  function read(event: JsonObject): void {
     const sight = readers[wire](event)
     // What a stream tells again is the sum so far; some tell all of it only at the end, some then leave the cache out.
     for (const [name, tokens] of entriesOf(sight.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
@@ -35,9 +35,10 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
 
   /** An answer is one object; Gemini streams a list of them to who does not ask for events. */
   function readWhole(text: string): void {
-    const events = text.trimStart().startsWith('[') ? parseObjects(text) : [parseObject(text)]
-    for (const event of events) if (event) read(event)
-    if (events.some(Boolean) && Object.keys(seen).length > 0) end ??= 'completed'
+    const answer = parseJson(text)
+    const events = objectsOf(Array.isArray(answer) ? answer : [answer])
+    for (const event of events) read(event)
+    if (events.length > 0 && Object.keys(seen).length > 0) end ??= 'completed'
   }
 
   function keep(text: string): void {
@@ -62,8 +63,8 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   /** All four wires have an event's data on one line. */
   function takeLine(): void {
     const line = takeKept()
-    const event = line.startsWith('data:') ? parseObject(line.slice(5)) : undefined
-    if (event) read(event)
+    const event = line.startsWith('data:') ? parseJson(line.slice(5)) : undefined
+    if (isObject(event)) read(event)
   }
 
   return {

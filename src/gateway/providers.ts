@@ -105,7 +105,7 @@ export function defaultModel(providers: ReadonlyMap<string, Provider>): string |
 }
 
 /** The parts of `provider/model`; a model's id may have slashes of its own. */
-export function splitModel(model: string): { provider: string; id: string } {
+function splitModel(model: string): { provider: string; id: string } {
   const slash = model.indexOf('/')
   return { provider: model.slice(0, Math.max(slash, 0)), id: model.slice(slash + 1) }
 }

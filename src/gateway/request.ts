@@ -1,4 +1,4 @@
-import { objectOf } from './body.ts'
+import { isObject, type JsonObject, objectOf } from '../json.ts'
 import type { RefusalStatus } from './refusal.ts'
 import type { Route } from './routes.ts'
 
@@ -9,6 +9,9 @@ export interface Admitted {
   maxOutputTokens: number
 }
 
+/** Of one call. */
+export const MAX_BODY_BYTES = 32 * 1024 * 1024
+
 /** Where a call names no bound of its own. */
 const USUAL_OUTPUT_TOKENS = 16_384
 
@@ -16,9 +19,9 @@ const USUAL_OUTPUT_TOKENS = 16_384
 export function admit(
   route: Route,
   modelId: string,
-  body: Record<string, unknown> | undefined,
+  body: unknown,
 ): Admitted | { status: RefusalStatus; message: string } {
-  if (!body) return { status: 400, message: 'The body is not a JSON object.' }
+  if (!isObject(body)) return { status: 400, message: 'The body is not a JSON object.' }
   const asked = route.model ?? body.model
   if (asked !== modelId) return { status: 403, message: `This run's model is ${modelId}.` }
   // What goes on after the answer is not metered.
@@ -28,7 +31,7 @@ export function admit(
   return { body: JSON.stringify({ ...body, ...options }), maxOutputTokens: maxOutputTokens(body) }
 }
 
-function maxOutputTokens(body: Record<string, unknown>): number {
+function maxOutputTokens(body: JsonObject): number {
   const named = [
     body.max_tokens,
     body.max_completion_tokens,

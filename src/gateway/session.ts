@@ -1,18 +1,19 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
+import { readBody } from '../bytes.ts'
 import { now } from '../db/id.ts'
 import { insertModelCall } from '../db/model-calls.ts'
 import { roundUsd } from '../db/usd.ts'
 import { messageOf } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { EngineEvent } from '../plugin.ts'
-import { parseObject, readBody } from './body.ts'
 import type { Budgets, RunBudgets, Spender } from './budgets.ts'
 import { type Call, type Outcome, startCall } from './call.ts'
 import { estimateTokens } from './meter.ts'
 import type { Prices } from './prices.ts'
 import type { Provider } from './providers.ts'
 import { refusal } from './refusal.ts'
-import { type Admitted, admit } from './request.ts'
+import { type Admitted, admit, MAX_BODY_BYTES } from './request.ts'
 import { type Route, upstreamUrl } from './routes.ts'
 
 /** Whom a run's calls are for, and what they may be. */
@@ -136,8 +137,8 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
       try {
         let admitted: Admitted | undefined
         if (route.method === 'POST') {
-          const bytes = await readBody(request)
-          const checked = bytes ? admit(route, modelId, parseObject(bytes.toString('utf8'))) : tooLarge
+          const bytes = await readBody(request, MAX_BODY_BYTES)
+          const checked = bytes ? admit(route, modelId, parseJson(bytes.toString('utf8'))) : tooLarge
           if ('message' in checked) return refusal(route.wire, checked.status, checked.message)
           admitted = checked
         }

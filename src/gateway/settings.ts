@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../json.ts'
 import type { ModelAccess } from '../plugin.ts'
 
 /** USD per million tokens. Cache tokens cost as input where they have no price of their own. */
@@ -24,26 +25,25 @@ const wires: readonly string[] = ['anthropic', 'openai-responses', 'openai-chat'
 
 /** Reads the setting `prices`. Throws an error that says what it must be. */
 export function parsePrices(text: string): PriceTable {
-  const table = parseObject(text)
-  for (const [model, price] of Object.entries(table)) {
-    if (!isPrice(price)) throw new Error(`${model}: must have input and output, and may have cacheRead and cacheWrite`)
-  }
-  return table as PriceTable
+  const prices = Object.entries(parseObject(text)).map(([model, price]): [string, ModelPrice] => {
+    if (isPrice(price)) return [model, price]
+    throw new Error(`${model}: must have input and output, and may have cacheRead and cacheWrite`)
+  })
+  return Object.fromEntries(prices)
 }
 
 /** Reads the setting `providers`. Throws an error that says what it must be. */
 export function parseProviders(text: string): Record<string, ProviderSetting> {
-  const table = parseObject(text)
-  for (const [name, provider] of Object.entries(table)) {
+  const providers = Object.entries(parseObject(text)).map(([name, provider]): [string, ProviderSetting] => {
     if (!isProviderName(name)) throw new Error(`${name}: must be lower-case letters, digits and hyphens`)
-    if (!isProvider(provider))
-      throw new Error(`${name}: must have wire (${wires.join(', ')}) and baseUrl, may have keyEnv`)
-  }
-  return table as Record<string, ProviderSetting>
+    if (isProvider(provider)) return [name, provider]
+    throw new Error(`${name}: must have wire (${wires.join(', ')}) and baseUrl, may have keyEnv`)
+  })
+  return Object.fromEntries(providers)
 }
 
 /** Provider names are part of paths and of model names. */
-export const isProviderName = (name: string): boolean => /^[a-z0-9][a-z0-9-]{0,63}$/.test(name)
+const isProviderName = (name: string): boolean => /^[a-z0-9][a-z0-9-]{0,63}$/.test(name)
 
 /** Throws when it is no http or https URL, or holds credentials. */
 export function parseBaseUrl(text: string): string {
@@ -54,22 +54,22 @@ export function parseBaseUrl(text: string): string {
   return url.href
 }
 
-function parseObject(text: string): Record<string, unknown> {
+function parseObject(text: string): JsonObject {
   const value: unknown = JSON.parse(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('must be a JSON object')
-  return value as Record<string, unknown>
+  if (!isObject(value)) throw new Error('must be a JSON object')
+  return value
 }
 
-function isPrice(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || !('input' in value) || !('output' in value)) return false
+function isPrice(value: unknown): value is ModelPrice {
+  if (!isObject(value) || !('input' in value) || !('output' in value)) return false
   const known = ['input', 'output', 'cacheRead', 'cacheWrite']
   return Object.entries(value).every(
     ([name, usd]) => known.includes(name) && typeof usd === 'number' && Number.isFinite(usd) && usd >= 0,
   )
 }
 
-function isProvider(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || !('wire' in value) || !('baseUrl' in value)) return false
+function isProvider(value: unknown): value is ProviderSetting {
+  if (!isObject(value)) return false
   if (!wires.includes(String(value.wire)) || typeof value.baseUrl !== 'string') return false
   if ('keyEnv' in value && typeof value.keyEnv !== 'string') return false
   parseBaseUrl(value.baseUrl)

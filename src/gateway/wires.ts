@@ -1,4 +1,4 @@
-import { objectOf } from './body.ts'
+import { type JsonObject, objectOf, objectsOf } from '../json.ts'
 import type { CallWire } from './routes.ts'
 
 /** Tokens of a call. */
@@ -20,10 +20,8 @@ export interface Sight {
   end?: 'completed' | 'failed'
 }
 
-type Json = Record<string, unknown>
-
 /** How to read each wire. What an upstream sends is not trusted: all that is no sane number counts as absent. */
-export const readers: Readonly<Record<CallWire, (event: Json) => Sight>> = {
+export const readers: Readonly<Record<CallWire, (event: JsonObject) => Sight>> = {
   anthropic(event) {
     const usage = anthropicUsage(objectOf(event.usage) ?? objectOf(objectOf(event.message)?.usage))
     const delta = objectOf(event.delta)
@@ -36,12 +34,12 @@ export const readers: Readonly<Record<CallWire, (event: Json) => Sight>> = {
   },
   'openai-chat'(event) {
     const usage = objectOf(event.usage)
-    const choices = list(event.choices)
+    const choices = objectsOf(event.choices)
     let characters = 0
     for (const choice of choices) {
       const delta = objectOf(choice.delta)
       characters += lengthOf(delta?.content) + lengthOf(delta?.reasoning_content) + lengthOf(delta?.reasoning)
-      for (const call of list(delta?.tool_calls)) characters += lengthOf(objectOf(call.function)?.arguments)
+      for (const call of objectsOf(delta?.tool_calls)) characters += lengthOf(objectOf(call.function)?.arguments)
     }
     const finished = choices.some(choice => typeof choice.finish_reason === 'string')
     return {
@@ -70,10 +68,10 @@ export const readers: Readonly<Record<CallWire, (event: Json) => Sight>> = {
   },
   gemini(event) {
     const usage = objectOf(event.usageMetadata)
-    const candidates = list(event.candidates)
+    const candidates = objectsOf(event.candidates)
     let characters = 0
     for (const candidate of candidates) {
-      for (const part of list(objectOf(candidate.content)?.parts)) characters += lengthOf(part.text)
+      for (const part of objectsOf(objectOf(candidate.content)?.parts)) characters += lengthOf(part.text)
     }
     const finished = candidates.some(candidate => typeof candidate.finishReason === 'string')
     return {
@@ -89,7 +87,7 @@ export const readers: Readonly<Record<CallWire, (event: Json) => Sight>> = {
 }
 
 /** Anthropic counts what the cache has beside the input. A stream tells the input first and, maybe, again at its end. */
-function anthropicUsage(usage: Json | undefined): Partial<TokenUsage> {
+function anthropicUsage(usage: JsonObject | undefined): Partial<TokenUsage> {
   const input = count(usage?.input_tokens)
   const cacheReadTokens = count(usage?.cache_read_input_tokens)
   const cacheWriteTokens = count(usage?.cache_creation_input_tokens)
@@ -112,6 +110,3 @@ const known = (usage: { [Field in keyof TokenUsage]?: number | undefined }): Par
   Object.fromEntries(Object.entries(usage).filter(([, tokens]) => tokens !== undefined))
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
-
-const list = (value: unknown): Json[] =>
-  Array.isArray(value) ? value.map(objectOf).filter(item => item !== undefined) : []

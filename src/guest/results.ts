@@ -1,12 +1,11 @@
 import { ApiError, type ErrorCode, isErrorCode } from '../errors.ts'
+import { type JsonObject, objectOf } from '../json.ts'
 import type { FileInfo, ProcessExit } from '../plugin.ts'
 import { type Call, CallClosed } from './call.ts'
 
 /** What a guest sends is checked here before anything of the server reads it. */
 
-type Fields = Record<string, unknown>
-
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
+const fieldsOf = (value: unknown): JsonObject => objectOf(value) ?? {}
 
 /** The reply. Throws what the guest refused the call with. */
 export const replyOf = (call: Call): Promise<unknown> =>
@@ -44,7 +43,7 @@ export function exitOf(result: unknown): ProcessExit {
 }
 
 /** The result of a call that may have been refused. Throws what it was refused with. */
-export function resultOf(result: unknown): Fields {
+export function resultOf(result: unknown): JsonObject {
   const fields = fieldsOf(result)
   if (fields.error !== undefined) throw failureOf(result)
   return fields

@@ -1,6 +1,8 @@
 import { CloneType, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { readBody } from '../bytes.ts'
 import { ApiError } from '../errors.ts'
+import { fieldOf } from '../json.ts'
 
 /** Of a JSON body. */
 export const MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -28,16 +30,10 @@ export const optionalJson = <Schema extends TSchema>(schema: Schema) => ({
 
 /** A request's JSON; null for an empty body. Throws payload_too_large, invalid_request. */
 export async function readJson(request: Request): Promise<unknown> {
-  if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let byteLength = 0
-  for await (const chunk of request.body ?? []) {
-    byteLength += chunk.byteLength
-    if (byteLength > MAX_BODY_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
-  if (byteLength === 0) return null
-  const value = parse(Buffer.concat(chunks).toString('utf8'))
+  const bytes = await readBody(request, MAX_BODY_BYTES)
+  if (!bytes) throw new ApiError('payload_too_large', `body: more than ${MAX_BODY_BYTES} bytes`)
+  if (bytes.byteLength === 0) return null
+  const value = parse(bytes.toString('utf8'))
   if (isDeeper(value, MAX_DEPTH)) throw new ApiError('invalid_request', `body: nested deeper than ${MAX_DEPTH} levels`)
   return value
 }
@@ -54,8 +50,7 @@ function parse(text: string): unknown {
 function checked(schema: TSchema, value: unknown): unknown {
   if (Value.Check(schema, value)) return value
   const issue = Value.Errors(schema, value).First()
-  const path = issue?.path.slice(1, MAX_FIELD_LENGTH) ?? ''
-  const field = path.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~') || 'body'
+  const field = fieldOf(issue?.path.slice(0, MAX_FIELD_LENGTH) ?? '') || 'body'
   throw new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
 }
 
@@ -69,5 +64,3 @@ function isDeeper(value: unknown, levels: number): boolean {
   for (const each of Array.isArray(value) ? value : Object.values(value)) if (isDeeper(each, levels - 1)) return true
   return false
 }
-
-const tooLarge = () => new ApiError('payload_too_large', `body: more than ${MAX_BODY_BYTES} bytes`)

@@ -1,5 +1,6 @@
 import { ParseError } from 'elysia'
 import { ApiError } from '../errors.ts'
+import { fieldOf } from '../json.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
 export function failureResponse(error: unknown, log: (line: string) => void): Response {
@@ -23,7 +24,7 @@ function validationError(error: unknown): ApiError | undefined {
   // A path that cannot be decoded names nothing.
   if (error.type === 'params') return new ApiError('not_found', 'There is no such endpoint.')
   const [issue] = error.all as ValidationIssue[]
-  const field = issue?.path?.slice(1).replaceAll('/', '.') || String(error.type)
+  const field = fieldOf(issue?.path ?? '') || String(error.type)
   return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
 }
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
+import { readBytes } from '../bytes.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
@@ -107,21 +108,10 @@ export const fileRoutes = (runtime: Runtime) => {
 /** Larger files are read raw. */
 async function readText(files: EnvironmentFiles, path: string): Promise<string> {
   const { size, body } = await files.read(path)
-  const chunks: Uint8Array[] = []
-  let byteLength = 0
-  const tooLarge = () =>
-    new ApiError('payload_too_large', `the file has more than ${MAX_BODY_BYTES} bytes: read it with format=stream`)
-  if (size > MAX_BODY_BYTES) {
-    await body.cancel()
-    throw tooLarge()
-  }
   // A file of /proc says that its size is 0.
-  for await (const chunk of body) {
-    byteLength += chunk.byteLength
-    if (byteLength > MAX_BODY_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = size > MAX_BODY_BYTES ? await body.cancel() : await readBytes(body, MAX_BODY_BYTES)
+  if (bytes) return bytes.toString('utf8')
+  throw new ApiError('payload_too_large', `the file has more than ${MAX_BODY_BYTES} bytes: read it with format=stream`)
 }
 
 async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {

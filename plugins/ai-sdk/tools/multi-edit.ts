@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { messageOf } from '../../../src/errors.ts'
 import { replace, updated } from './replace.ts'
 import { readTextFile } from './text-file.ts'
 import { defineTool, resolvePath } from './tool.ts'
@@ -29,7 +30,7 @@ export const multiEdit = defineTool({
       try {
         after = replace({ ...file, text: after }, replacement)
       } catch (error) {
-        throw new Error(`Edit ${index + 1} of ${edits.length}: ${error instanceof Error ? error.message : error}`)
+        throw new Error(`Edit ${index + 1} of ${edits.length}: ${messageOf(error)}`)
       }
     })
     await environment.files.write(path, Buffer.from(after), signal)

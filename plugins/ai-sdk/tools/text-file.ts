@@ -1,3 +1,4 @@
+import { readBytes } from '../../../src/bytes.ts'
 import type { Environment } from '../../../src/plugin.ts'
 
 /** A text that is edited as a whole. */
@@ -11,12 +12,8 @@ const MAX_EDIT_BYTES = 10 * 1024 * 1024
 
 /** Reads a file to edit. Throws when it is no UTF-8 text, which an edit would damage, or larger than 10 MB. */
 export async function readTextFile({ files }: Environment, path: string, signal: AbortSignal): Promise<TextFile> {
-  const { size, body } = await files.read(path, signal)
-  if (size > MAX_EDIT_BYTES) {
-    await body.cancel()
-    throw new Error(`${path} is larger than 10 MB. Change it with a command.`)
-  }
-  const bytes = await new Response(body).bytes()
+  const bytes = await readBytes((await files.read(path, signal)).body, MAX_EDIT_BYTES)
+  if (!bytes) throw new Error(`${path} is larger than 10 MB. Change it with a command.`)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
