@@ -45,17 +45,12 @@ const guestExecutable = (): string =>
   import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
 
 /** The plugins of this build. Nothing of them runs before its first use. */
-const loadPlugins: LoadPlugins = async ({ dataDirectory, nsjailPath, idleMs }, serveProxy) => {
+const loadPlugins: LoadPlugins = async ({ nsjailPath, idleMs }, context) => {
   const [{ nsjail }, { echo }, { aiSdk }] = await Promise.all([
     import('nsjail-wrapper'),
     import('../plugins/echo/index.ts'),
     import('../plugins/ai-sdk/index.ts'),
   ])
-  const context = {
-    dataDirectory,
-    serveProxy,
-    log: (line: string) => console.error(`${new Date().toISOString()} ${line}`),
-  }
   const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo, aiSdk]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()

@@ -1,4 +1,4 @@
-import { readAgentFiles } from '../core/agents.ts'
+import { readAgentFiles } from '../core/agent-files.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { findAgent, listAgents, removeAgent, saveAgent } from '../db/agents.ts'
 import { splitWords, takeFlags, UsageError } from './flags.ts'

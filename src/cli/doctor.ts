@@ -1,16 +1,20 @@
 import { readConfig } from '../config.ts'
-import type { Check } from '../plugin.ts'
-import { UsageError } from './flags.ts'
+import type { PluginContext } from '../plugin.ts'
+import { describeCheck, getBackend, isFatal } from './backend.ts'
+import { log } from './log.ts'
 import type { LoadPlugins } from './serve.ts'
 
 /** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
 export async function doctor(flags: readonly string[], load: LoadPlugins): Promise<boolean> {
   const config = await readConfig(flags, process.env)
-  const backend = (await load(config, noProxy)).backends.get(config.backend)
-  if (!backend) throw new UsageError(`--backend: there is no backend ${config.backend}`)
+  const { dataDirectory } = config
+  // Nothing of a doctor's is to reach out.
+  const serveProxy: PluginContext['serveProxy'] = (_, socket) => void socket.destroy()
+  const { backends } = await load(config, { dataDirectory, serveProxy, log })
+  const backend = getBackend(backends, config.backend)
   const checks = await backend.check()
   await backend.close()
-  for (const check of checks) console.log(describe(check))
+  for (const check of checks) console.log(describeCheck(check))
   const failed = checks.filter(isFatal)
   console.log(
     failed.length === 0
@@ -19,12 +23,3 @@ export async function doctor(flags: readonly string[], load: LoadPlugins): Promi
   )
   return failed.length === 0
 }
-
-/** Nothing of a doctor's is to reach out. */
-const noProxy: Parameters<LoadPlugins>[1] = (_, socket) => void socket.destroy()
-
-/** One that keeps the server from starting. */
-export const isFatal = ({ ok, required }: Check): boolean => required && !ok
-
-export const describe = ({ name, ok, required, detail, remedy }: Check): string =>
-  `${ok ? 'ok     ' : required ? 'FAILED ' : 'missing'}  ${name}: ${detail}${ok || !remedy ? '' : `\n         remedy: ${remedy}`}`

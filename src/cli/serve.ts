@@ -1,27 +1,23 @@
-import type { Database } from 'bun:sqlite'
-import { version } from '../../package.json'
 import { createApp } from '../app.ts'
-import { type Config, ConfigError, readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
-import { readAgentFiles } from '../core/agents.ts'
+import { readAgentFiles } from '../core/agent-files.ts'
 import { ensureCoder } from '../core/coder.ts'
 import { createEnvironments } from '../core/environments.ts'
 import { createModelGateway } from '../core/models.ts'
 import { createNetworks } from '../core/networks.ts'
-import { removeExpired } from '../core/sandboxes.ts'
+import { removeExpired, removeOrphans } from '../core/sweep.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
-import { newId } from '../db/id.ts'
 import { countKeys } from '../db/keys.ts'
 import { lockDirectory } from '../db/lock.ts'
-import { listEnvironments } from '../db/sandboxes.ts'
-import { findSetting, saveSetting } from '../db/settings.ts'
 import { createEgress } from '../egress/egress.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
-import { describe, isFatal } from './doctor.ts'
+import { assertBackend, getBackend } from './backend.ts'
+import { log } from './log.ts'
 import { openIn } from './open-data.ts'
 
 const HOUSEKEEPING_MS = 10_000
@@ -34,22 +30,20 @@ export interface Plugins {
 }
 
 /** Makes the plugins of this build. */
-export type LoadPlugins = (config: Config, serveProxy: PluginContext['serveProxy']) => Promise<Plugins>
+export type LoadPlugins = (config: Config, context: PluginContext) => Promise<Plugins>
 
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
 export async function serve(flags: readonly string[], load: LoadPlugins): Promise<void> {
   const config = await readConfig(flags, process.env)
-  const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`)
   const db = await openIn(config.dataDirectory)
   const lock = lockDirectory(config.dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${config.dataDirectory}`)
   const gateway = createModelGateway(db, config.models, process.env, log)
   const networks = createNetworks(db, config)
   const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
-  const { backends, engines } = await load(config, egress.serve)
-  const backend = backends.get(config.backend)
-  if (!backend) throw new ConfigError([`--backend: there is no backend ${config.backend}`])
-  await assertBackend(db, backend, config)
+  const { dataDirectory } = config
+  const { backends, engines } = await load(config, { dataDirectory, serveProxy: egress.serve, log })
+  await assertBackend(db, getBackend(backends, config.backend), config)
   const runtime: Runtime = {
     config,
     db,
@@ -106,20 +100,6 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
   lock.release()
 }
 
-/**
- * Throws with what the backend lacks. What has passed is not tried again until the machine restarts: the probes take as
- * long as all the rest of a start.
- */
-async function assertBackend(db: Database, backend: Backend, config: Config): Promise<void> {
-  const boot = await Bun.file('/proc/sys/kernel/random/boot_id').text()
-  const state = [version, boot.trim(), process.getuid?.(), config.nsjailPath].join(' ')
-  const setting = `passed_checks_${backend.name}`
-  if (findSetting(db, setting) === state) return
-  const failed = (await backend.check()).filter(isFatal)
-  if (failed.length > 0) throw new Error(`${failed.map(describe).join('\n')}\nsee: threadbox doctor`)
-  saveSetting(db, setting, state)
-}
-
 async function readAgents({ agentsDirectory }: Config) {
   try {
     return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
@@ -141,23 +121,5 @@ function listen({ host, port }: Config, fetch: (request: Request) => Response | 
     })
   } catch (error) {
     throw new Error(`--host, --port: cannot listen on ${host}:${port}: ${messageOf(error)}`)
-  }
-}
-
-/** Environments that a crash left between their creation and their row, or between the row's deletion and theirs. */
-async function removeOrphans({ db, backends, environments, log }: Runtime): Promise<void> {
-  // Ids sort by time: what is made from now on may wait for its row.
-  const now = newId('env')
-  for (const [name, backend] of backends) {
-    try {
-      const present = await backend.list()
-      const known = new Set(listEnvironments(db, name))
-      for (const environmentId of present) {
-        if (environmentId < now && !known.has(environmentId))
-          await environments.destroy({ backend: name, environmentId })
-      }
-    } catch (error) {
-      log(`orphans of ${name}: ${messageOf(error)}`)
-    }
   }
 }

@@ -4,7 +4,7 @@ import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import type { Thread } from '../db/threads.ts'
 import { ApiError } from '../errors.ts'
-import type { StoredMessage, Turn } from '../plugin.ts'
+import type { Engine, StoredMessage, Turn } from '../plugin.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
@@ -38,10 +38,10 @@ export async function startChat(
     throw new ApiError('invalid_request', 'threadId: requires sandboxId', { field: 'threadId' })
   }
   const agent = getAgent(runtime, caller, slug)
-  assertEngine(runtime, agent)
+  const engine = getEngine(runtime, agent)
   const asked = lastUserMessage(request.messages)
   const start = (sandbox: Sandbox, thread: Thread) =>
-    startRun(runtime, { agent, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }, request)
+    startRun(runtime, { agent, engine, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }, request)
   if (sandboxId === undefined) {
     const { externalUserId } = request
     const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
@@ -61,21 +61,20 @@ export async function startChat(
 /** Nothing is awaited here: the thread is free, and taken. */
 function startRun(
   runtime: Runtime,
-  place: { agent: Agent; sandbox: Sandbox; thread: Thread; asked: number; keyId?: string },
+  place: { agent: Agent; engine: Engine; sandbox: Sandbox; thread: Thread; asked: number; keyId?: string },
   request: ChatRequest,
 ): Run {
   const { db, runs, environments, gateway, egress } = runtime
-  const { agent, sandbox, thread, asked, keyId } = place
-  const engine = assertEngine(runtime, agent)
+  const { agent, engine, sandbox, thread, asked, keyId } = place
   return inTransaction(db, () => {
     const known = listMessages(db, thread.id)
     const isNew = known.length === 0
     const prompt = request.messages.slice(asked).filter(message => message.role === 'user')
     const [first] = prompt
     // A message that is known is answered again, without what was answered to it.
-    const place = known.findIndex(({ id }) => id === first?.id)
-    if (first && place >= 0 && request.trigger === 'regenerate-message') removeMessagesAfter(db, thread.id, first.id)
-    const before = isNew ? request.messages.slice(0, asked) : place >= 0 ? known.slice(0, place) : known
+    const position = known.findIndex(({ id }) => id === first?.id)
+    if (first && position >= 0 && request.trigger === 'regenerate-message') removeMessagesAfter(db, thread.id, first.id)
+    const before = isNew ? request.messages.slice(0, asked) : position >= 0 ? known.slice(0, position) : known
     const model = request.options.model ?? agent.model
     const { turnOptions, budgets } = withinAgent(agent.options, request.options)
     const systemPrompt = request.options.systemPrompt ?? agent.systemPrompt
@@ -122,7 +121,8 @@ function startRun(
   })
 }
 
-function assertEngine({ engines }: Runtime, agent: Agent) {
+/** Throws invalid_request when this build has none of that name. */
+function getEngine({ engines }: Runtime, agent: Agent): Engine {
   const engine = engines.get(agent.engine)
   if (!engine) throw new ApiError('invalid_request', `The agent's engine ${agent.engine} is not here.`)
   return engine

@@ -4,19 +4,18 @@ import {
   deleteSandbox,
   findSandbox,
   insertSandbox,
-  listExpiredSandboxes,
   listSandboxes,
   type Sandbox,
   touchSandbox,
 } from '../db/sandboxes.ts'
-import { ApiError, messageOf } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { runShell } from '../guest/shell.ts'
 import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
 import { type NetworkRequest, networkFor } from './networks.ts'
 
-export const DEFAULT_CWD = '/home/user'
+const DEFAULT_CWD = '/home/user'
 
 /** How long one set-up command may take. */
 const SETUP_TIMEOUT_MS = 600_000
@@ -135,13 +134,6 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise
   deleteSandbox(db, sandbox.id)
   await environments.destroy(sandbox)
   egress.forget(sandbox.environmentId)
-}
-
-/** Removes the sandboxes whose time to live is over. */
-export async function removeExpired(runtime: Runtime): Promise<void> {
-  for (const sandbox of listExpiredSandboxes(runtime.db, new Date())) {
-    await removeSandbox(runtime, sandbox).catch(error => runtime.log(`sandbox ${sandbox.id}: ${messageOf(error)}`))
-  }
 }
 
 /** Zero is no limit. */

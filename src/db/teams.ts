@@ -22,7 +22,3 @@ export const ensureTeam = (db: Database, name: string): Team =>
     db.query('insert into teams (id, name, created_at) values ($id, $name, $createdAt)').run(team)
     return team
   })
-
-/** All teams, by name. */
-export const listTeams = (db: Database): Team[] =>
-  db.query<Team, []>(`select ${columns} from teams order by name`).all()

@@ -1,0 +1,33 @@
+import { newId } from '../db/id.ts'
+import { listEnvironments, listExpiredSandboxes } from '../db/sandboxes.ts'
+import { messageOf } from '../errors.ts'
+import type { Runtime } from '../runtime.ts'
+import { removeSandbox } from './sandboxes.ts'
+
+/** Removes the sandboxes whose time to live is over. Never rejects: what fails is logged, and met again. */
+export async function removeExpired(runtime: Runtime): Promise<void> {
+  for (const sandbox of listExpiredSandboxes(runtime.db, new Date())) {
+    await removeSandbox(runtime, sandbox).catch(error => runtime.log(`${sandbox.id}: ${messageOf(error)}`))
+  }
+}
+
+/**
+ * Removes environments that a crash left between their creation and their row, or between the row's deletion and
+ * theirs. Never rejects: what fails is logged, and met again at the next start.
+ */
+export async function removeOrphans({ db, backends, environments, log }: Runtime): Promise<void> {
+  // Ids sort by time: what is made from now on may wait for its row.
+  const now = newId('env')
+  for (const [name, backend] of backends) {
+    try {
+      const present = await backend.list()
+      const known = new Set(listEnvironments(db, name))
+      for (const environmentId of present) {
+        if (environmentId < now && !known.has(environmentId))
+          await environments.destroy({ backend: name, environmentId })
+      }
+    } catch (error) {
+      log(`orphans of ${name}: ${messageOf(error)}`)
+    }
+  }
+}
