@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts'
 import { createGateway, type Gateway } from '../gateway/gateway.ts'
 import { createPrices } from '../gateway/prices.ts'
 import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
+import { PROXY_URL } from '../guest/proxy-variables.ts'
 
 /** The gateway by the configuration and the keys of the environment. Throws a ConfigError for a model without a provider. */
 export function createModelGateway(
@@ -26,6 +27,7 @@ export function createModelGateway(
     budgets,
     log,
     prices: createPrices(prices, log),
+    insideOrigin: PROXY_URL,
     ...(model !== undefined && { defaultModel: model }),
     ...(modelWindow !== undefined && { defaultWindow: modelWindow }),
   })

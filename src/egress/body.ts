@@ -1,5 +1,4 @@
-import type { Header } from './head.ts'
-import { valuesOf } from './head.ts'
+import { type Header, type RequestHead, valuesOf } from './head.ts'
 import { Refusal } from './refusal.ts'
 import type { Source } from './source.ts'
 
@@ -26,6 +25,9 @@ export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', st
   if (lengths.length > 1 || !/^\d{1,15}$/.test(length)) throw new Refusal(status, 'content-length is not one number')
   return { kind: 'length', bytes: Number(length) }
 }
+
+/** A request's own; one without any has no body. */
+export const requestFraming = ({ headers, version }: RequestHead): Framing => framingOf(headers, version, 400) ?? noBody
 
 /** A body's bytes without its framing. Throws when it is cut short or badly chunked. */
 export async function* readBody(source: Source, framing: Framing): AsyncGenerator<Buffer, void> {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { type Address, parseAddress } from './addresses.ts'
-import { type Policy, refusalOfAddress, refusalOfName, type Target } from './policy.ts'
+import { type Policy, refusalOf, refusalOfName, type Target } from './policy.ts'
 import { Refusal } from './refusal.ts'
 
 /** Every address of a name, as text, best first. Throws when it has none. */
@@ -8,8 +8,6 @@ export type Resolve = (name: string) => Promise<readonly string[]>
 
 export interface Dial {
   target: Target
-  /** What the target's name is, when it is an address. */
-  address?: Address | undefined
   /** As it is now: asked again when the name is resolved. */
   policy(): Policy
   resolve: Resolve
@@ -27,16 +25,14 @@ const MAX_ADDRESSES = 4
 
 /** A connection to an address that was checked, not to a name. Throws a Refusal that says why there is none. */
 export async function dial(options: Dial): Promise<Socket> {
-  const { target, address, policy, signal } = options
-  const refused = refusalOfName(policy(), target, address)
+  const { target, policy, signal } = options
+  const refused = refusalOfName(policy(), target)
   if (refused) throw new Refusal(403, refused)
-  const texts = address ? [target.name] : await resolveName(options)
+  const texts = target.address ? [target.name] : await resolveName(options)
   const now = policy()
   const candidates = texts.flatMap(text => {
     const parsed = parseAddress(text)
-    return parsed
-      ? [{ text, parsed, refusal: refusalOfName(now, target, address) ?? refusalOfAddress(now, target, parsed) }]
-      : []
+    return parsed ? [{ text, parsed, refusal: refusalOf(now, target, parsed) }] : []
   })
   const allowed = candidates.filter(({ refusal }) => refusal === undefined).slice(0, MAX_ADDRESSES)
   if (allowed.length === 0) throw new Refusal(403, candidates[0]?.refusal ?? 'it has no address')
@@ -44,7 +40,7 @@ export async function dial(options: Dial): Promise<Socket> {
   let failure = new Refusal(502, 'it has no address')
   for (const { text, parsed } of allowed) {
     // It may have changed while an address before this one was tried.
-    const since = refusalOfName(policy(), target, address) ?? refusalOfAddress(policy(), target, parsed)
+    const since = refusalOf(policy(), target, parsed)
     if (since) throw new Refusal(403, since)
     try {
       return await open(text, parsed, options)

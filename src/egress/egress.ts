@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
-import { type Address, parseAddress } from './addresses.ts'
+import type { Address } from './addresses.ts'
 import { answerPlainly, clientOf } from './client.ts'
 import { dial, type Resolve } from './dial.ts'
 import { fetchBy } from './fetch.ts'
 import { createJournal, type Journal } from './journal.ts'
 import type { LocalHandler } from './local.ts'
-import { type Policy, refusalOfAddress, refusalOfName, type Target } from './policy.ts'
+import { type Policy, refusalOf, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
 import { Refusal } from './refusal.ts'
 import { inTurns } from './turns.ts'
@@ -83,12 +83,11 @@ export function createEgress({ policyOf, log, local, resolve = resolveBySystem }
     return way
   }
 
-  const dialFrom = async (environmentId: string, target: Target & { address?: Address }, signal: AbortSignal) => {
+  const dialFrom = async (environmentId: string, target: Target, signal: AbortSignal) => {
     const way = wayOf(environmentId)
     try {
       return await dial({
         target,
-        address: target.address,
         policy: () => currentPolicy(policyOf, environmentId),
         resolve: way.resolve,
         signal,
@@ -148,9 +147,7 @@ export function createEgress({ policyOf, log, local, resolve = resolveBySystem }
 
 function isAllowed(policy: () => Policy, target: Target, address: Address): boolean {
   try {
-    const now = policy()
-    const named = parseAddress(target.name)
-    return (refusalOfName(now, target, named) ?? refusalOfAddress(now, target, address)) === undefined
+    return refusalOf(policy(), target, address) === undefined
   } catch {
     return false
   }

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { chunkOf, type Framing, framingOf, LAST_CHUNK, noBody, readBody } from './body.ts'
-import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type RequestHead, type ResponseHead } from './head.ts'
+import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
 import { Refusal } from './refusal.ts'
 import { sourceOf, write } from './source.ts'
 
@@ -80,6 +80,3 @@ function toBadAnswer(error: unknown, unsent: unknown): never {
   if (unsent instanceof Refusal) throw unsent
   throw error instanceof Refusal ? new Refusal(502, `its answer: ${error.message}`) : new Refusal(502, 'it broke off')
 }
-
-/** A request's own framing; one without any has no body. */
-export const requestFraming = ({ headers, version }: RequestHead): Framing => framingOf(headers, version, 400) ?? noBody

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { ApiError } from '../errors.ts'
-import type { Address } from './addresses.ts'
 import { noBody } from './body.ts'
 import { exchange, type Incoming } from './exchange.ts'
 import { endToEnd, type Header } from './head.ts'
@@ -12,7 +11,7 @@ import { parseHost } from './rules.ts'
 
 const MAX_REDIRECTS = 10
 
-type DialTarget = (target: Target & { address?: Address }, signal: AbortSignal) => Promise<Socket>
+type DialTarget = (target: Target, signal: AbortSignal) => Promise<Socket>
 
 /** A fetch on connections of this dial. Bodies are strings or bytes. Rejects with an ApiError, or the signal's reason. */
 export async function fetchBy(dial: DialTarget, url: string, init: RequestInit = {}): Promise<Response> {
@@ -94,7 +93,7 @@ function ownHeaders(headers: Headers): Header[] {
   return [...kept, ...missing, ['accept-encoding', 'identity']]
 }
 
-async function secure(socket: Socket, { name, address }: Target & { address?: Address }): Promise<Duplex> {
+async function secure(socket: Socket, { name, address }: Target): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const stream = connectTls({ socket, ALPNProtocols: ['http/1.1'], ...(!address && { servername: name }), host: name })
   stream.once('secureConnect', resolve)

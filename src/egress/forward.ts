@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import { readBody } from './body.ts'
+import { readBody, requestFraming } from './body.ts'
 import { type Client, sendAnswer } from './client.ts'
-import { exchange, requestFraming } from './exchange.ts'
+import { exchange } from './exchange.ts'
 import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from './head.ts'
 import { watchIdle } from './tunnel.ts'
 

@@ -1,6 +1,5 @@
-import { readBody } from './body.ts'
+import { readBody, requestFraming } from './body.ts'
 import { type Client, sendAnswer } from './client.ts'
-import { requestFraming } from './exchange.ts'
 import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from './head.ts'
 import { Refusal } from './refusal.ts'
 import { write } from './source.ts'

@@ -13,6 +13,8 @@ export interface Target {
   /** In small letters; an address for one that was named by its address. */
   name: string
   port: number
+  /** What the name is, when it is an address. */
+  address?: Address
 }
 
 /** Spam would be sent in the operator's name; a rule that names the port lets it pass. */
@@ -22,7 +24,7 @@ const mailPorts = [25, 465, 587, 2525]
  * Why a target is refused whatever its addresses are; undefined when they decide. Asked first: resolving a name that is
  * refused would tell it to whoever serves that domain.
  */
-export function refusalOfName(policy: Policy, { name, port }: Target, address?: Address): string | undefined {
+export function refusalOfName(policy: Policy, { name, port, address }: Target): string | undefined {
   if (policy.mode === 'none') return 'this server lets sandboxes reach no network'
   const denied = denies(policy).find(rule => matchesName(rule, name, port))
   if (denied) return `${denied.text} is denied`
@@ -39,7 +41,7 @@ export function refusalOfName(policy: Policy, { name, port }: Target, address?: 
 }
 
 /** Why a target, whose name was not refused, is refused at this address; undefined when it may be dialled. */
-export function refusalOfAddress(policy: Policy, { name, port }: Target, address: Address): string | undefined {
+function refusalOfAddress(policy: Policy, { name, port }: Target, address: Address): string | undefined {
   if (embedsVersion4(address)) return 'its address stands for an IPv4 address'
   const denied = denies(policy).find(rule => matchesAddress(rule, address, port))
   if (denied) return `${denied.text} is denied`
@@ -56,6 +58,10 @@ export function refusalOfAddress(policy: Policy, { name, port }: Target, address
   if (policy.ceiling.some(rule => matchesAddress(rule, address, port))) return undefined
   return 'its address is not public, and the operator does not permit it'
 }
+
+/** Why a target is refused at an address, for its name or for that; undefined when it may be dialled. */
+export const refusalOf = (policy: Policy, target: Target, address: Address): string | undefined =>
+  refusalOfName(policy, target) ?? refusalOfAddress(policy, target, address)
 
 const refusalOfMail = (port: number) => `port ${port} is for mail, and no rule allows it`
 

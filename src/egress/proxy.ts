@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Address } from './addresses.ts'
+import { requestFraming } from './body.ts'
 import { answerPlainly, type Client, clientOf } from './client.ts'
-import { requestFraming } from './exchange.ts'
 import { forward } from './forward.ts'
 import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from './head.ts'
 import { answerLocally } from './local.ts'
@@ -19,7 +18,7 @@ const LINGER_MS = 10_000
 
 export interface ProxyParts {
   /** A connection to what was asked for. Throws a Refusal. */
-  dial(target: Target & { address?: Address }, signal: AbortSignal): Promise<Socket>
+  dial(target: Target, signal: AbortSignal): Promise<Socket>
   /** Answers requests for the proxy itself. */
   local(request: Request): Promise<Response>
   headMs?: number
@@ -70,6 +69,7 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
     if (request.target.startsWith('/')) return await answerLocally(client, request, request.target, parts.local)
     const place = parseAbsolute(request.target)
     what = `${nameOf(place.target)}: `
+    // Before anything is dialled: what two servers could read in two ways is refused.
     requestFraming(request)
     const upstream = await parts.dial(place.target, client.signal)
     return await forward(client, request, place, upstream)
@@ -105,7 +105,7 @@ async function within<T>(work: Promise<T>, limitMs: number, whenLate: () => T): 
 
 const nameOf = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)
 
-function parseAuthority(text: string, defaultPort?: number): Target & { address?: Address } {
+function parseAuthority(text: string, defaultPort?: number): Target {
   const [, hostText = '', portText] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? []
   const host = parseHost(hostText)
   const port = portText === undefined ? defaultPort : Number(portText)
@@ -115,7 +115,7 @@ function parseAuthority(text: string, defaultPort?: number): Target & { address?
 }
 
 /** `http://host/path`: for https a program opens a tunnel. */
-function parseAbsolute(text: string): { target: Target & { address?: Address }; authority: string; path: string } {
+function parseAbsolute(text: string): { target: Target; authority: string; path: string } {
   const [, authority = '', rest = ''] = /^http:\/\/([^/?#@]+)((?:[/?][^#]*)?)$/i.exec(text) ?? []
   if (!authority) throw new Refusal(400, 'the proxy takes CONNECT, and requests for http:// addresses')
   const path = rest.startsWith('/') ? rest : `/${rest}`

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { type Source, sourceOf, write } from './source.ts'
 
 /** A tunnel or an exchange in which no byte moves for this long is cut. */
-export const IDLE_MS = 15 * 60_000
+const IDLE_MS = 15 * 60_000
 
 /** Destroys both ends when no byte has moved for so long. */
 export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved(): void; stop(): void } {

@@ -12,6 +12,8 @@ export interface GatewayOptions {
   db: Database
   providers: ReadonlyMap<string, Provider>
   prices: Prices
+  /** Where processes in a sandbox have their way to `handle`. */
+  insideOrigin: string
   budgets?: OperatorBudgets
   /** `provider/model`, for a run that names none. */
   defaultModel?: string
@@ -46,8 +48,6 @@ export interface GatewaySession {
 
 /** Nobody can dial it: in-process calls stay in the process. */
 const IN_PROCESS_ORIGIN = 'http://gateway.invalid'
-/** Where a sandbox has its relay to the server. */
-const INSIDE_ORIGIN = 'http://127.0.0.1:3128'
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { db, providers, prices, log, defaultModel, defaultWindow } = options
@@ -97,7 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           wire: provider.wire,
           id,
           baseUrl: IN_PROCESS_ORIGIN + path,
-          insideBaseUrl: INSIDE_ORIGIN + path,
+          insideBaseUrl: options.insideOrigin + path,
           token: session.token,
           fetch: inProcess,
           ...(contextTokens !== undefined && { contextTokens }),

@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import { runShell, type ShellOptions } from '../guest/shell.ts'
 import type { Environment } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
+import { DONE, eventStreamHeaders, OPEN } from '../stream/frame.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from './schema.ts'
@@ -43,7 +44,7 @@ function stream(environment: Environment, options: ShellOptions): Response {
 
   const run = async () => {
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
-    await writer.write(encoder.encode(': open\n\n'))
+    await writer.write(OPEN)
     const { exitCode } = await runShell(environment, {
       ...options,
       maxOutputBytes: 0,
@@ -61,15 +62,9 @@ function stream(environment: Environment, options: ShellOptions): Response {
         error instanceof ApiError ? error : new ApiError('internal_error', 'the command was lost')
       await send({ type: 'error', code, message })
     })
-    .then(() => writer.write(encoder.encode('data: [DONE]\n\n')))
+    .then(() => writer.write(DONE))
     .then(() => writer.close())
     // The client went away: there is nobody to tell.
     .catch(() => {})
-  return new Response(pipe.readable, {
-    headers: {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    },
-  })
+  return new Response(pipe.readable, { headers: eventStreamHeaders })
 }

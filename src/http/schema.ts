@@ -10,15 +10,17 @@ export const AbsolutePath = Type.String({
 
 export const isAbsolutePath = (path: string): boolean => path.length <= 4096 && /^\/[^\0]*$/.test(path)
 
-export const WithoutNul = Type.String({ pattern: '^[^\\0]*$' })
-
 /** A command line for the shell. Linux takes no single argument of 128 KiB or more. */
 export const CommandLine = Type.String({ minLength: 1, maxLength: 131_071, pattern: '^[^\\0]*$' })
 
-export const Variables = Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), WithoutNul, {
-  additionalProperties: false,
-  description: 'Variable names to values.',
-})
+export const Variables = Type.Record(
+  Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+  Type.String({ pattern: '^[^\\0]*$' }),
+  {
+    additionalProperties: false,
+    description: 'Variable names to values.',
+  },
+)
 
 export const SandboxParams = Type.Object({ sandboxId: Type.String() })
 export type SandboxParams = Static<typeof SandboxParams>

@@ -12,12 +12,17 @@ export const frame = (runId: string, seq: number, chunkJson: string): Uint8Array
 /** The headers by which a client learns what a chat made for it; a browser sees them only when they are exposed. */
 export const idHeaders = ['x-sandbox-id', 'x-thread-id', 'x-run-id'] as const
 
-export const streamHeaders = (ids: { sandboxId: string; threadId: string; runId: string }): Record<string, string> => ({
+/** Of every stream of server-sent events; a proxy between must not hold it back. */
+export const eventStreamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const
+
+export const streamHeaders = (ids: { sandboxId: string; threadId: string; runId: string }): Record<string, string> => ({
+  ...eventStreamHeaders,
   connection: 'keep-alive',
   'x-vercel-ai-ui-message-stream': 'v1',
-  'x-accel-buffering': 'no',
   'x-sandbox-id': ids.sandboxId,
   'x-thread-id': ids.threadId,
   'x-run-id': ids.runId,

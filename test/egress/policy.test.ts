@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseAddress } from '../../src/egress/addresses.ts'
-import { type Policy, refusalOfAddress, refusalOfName } from '../../src/egress/policy.ts'
+import { type Policy, refusalOf, refusalOfName } from '../../src/egress/policy.ts'
 import { parseHost, parseRule, parseRules } from '../../src/egress/rules.ts'
 
 interface Lists {
@@ -23,11 +23,10 @@ function verdict(lists: Lists, text: string): string {
   const [, hostText = '', port = '', given] = /^(.*?):(\d+)(?:=(.*))?$/.exec(text.replace(/^\[/, '[')) ?? []
   const host = parseHost(hostText)
   if (!host) throw new Error(`no host: ${text}`)
-  const target = { name: host.name, port: Number(port) }
+  const target = { ...host, port: Number(port) }
   const address = host.address ?? parseAddress(given ?? '8.8.8.8')
   if (!address) throw new Error(`no address: ${text}`)
-  const policy = policyOf(lists)
-  return refusalOfName(policy, target, host.address) ?? refusalOfAddress(policy, target, address) ?? 'allowed'
+  return refusalOf(policyOf(lists), target, address) ?? 'allowed'
 }
 
 const allow = (...rules: string[]): Lists => ({ own: { allow: rules } })

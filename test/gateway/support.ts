@@ -61,6 +61,7 @@ export function gatewayScene(
     providers,
     log: say,
     prices: createPrices(options.prices ?? {}, say),
+    insideOrigin: 'http://127.0.0.1:3128',
     ...(budgets && { budgets }),
     ...(fetch && { fetch }),
   })
