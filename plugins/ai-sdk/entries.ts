@@ -11,7 +11,7 @@ const CHARS_PER_TOKEN = 4
 const IMAGE_TOKENS = 1600
 
 /** About how many tokens a message takes. Rather too many: the window is filled only in part. */
-export function tokensOf({ content }: ModelMessage): number {
+function tokensOf({ content }: ModelMessage): number {
   if (typeof content === 'string') return textTokens(content)
   let tokens = 4
   for (const part of content) {

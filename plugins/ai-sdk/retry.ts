@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { APICallError } from 'ai'
 
 export const MAX_RETRIES = 4
@@ -31,14 +32,4 @@ const inMs = (after: string): number =>
   /^[\d.]+$/.test(after) ? Number(after) * 1000 : Math.max(0, Date.parse(after) - Date.now())
 
 /** Resolves early, without an error, when it is aborted. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
+export const pause = (ms: number, signal: AbortSignal): Promise<void> => wait(ms, undefined, { signal }).catch(() => {})

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../../src/errors.ts'
 import { runShell, type ShellResult } from '../../src/guest/shell.ts'
 import type { Engine, EngineContext, EngineEnd, EngineEvent, Plugin, StoredMessage, Turn } from '../../src/plugin.ts'
@@ -70,7 +71,8 @@ async function* runTool(callId: string, command: string, context: EngineContext)
 async function* slowly(id: string, count: number, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   for (let index = 1; index <= count && !signal.aborted; index++) {
     yield { type: 'text', id, delta: `${index} ` }
-    await pause(SLOW_DELTA_MS, signal)
+    // The loop ends by itself when it is aborted.
+    await wait(SLOW_DELTA_MS, undefined, { signal }).catch(() => {})
   }
 }
 
@@ -90,14 +92,3 @@ const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 
 /** Words with the space around them: together they are the text. */
 const wordsOf = (text: string): string[] => text.match(/\s*\S+(\s+$)?/g) ?? []
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })

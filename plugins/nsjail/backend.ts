@@ -11,14 +11,13 @@ import { startHousekeeping } from './housekeeping.ts'
 import { findJail } from './jail.ts'
 import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory } from './layout.ts'
 import { draftMeta, type Meta, readMeta } from './meta.ts'
-import { eraseOldGuests } from './old-guests.ts'
 import { probeHost } from './probes.ts'
-import { emptyTrash, removeEnvironment } from './remove.ts'
+import { removeEnvironment } from './remove.ts'
 import { createSlots } from './slots.ts'
 import { closeStage } from './stage.ts'
 import { joinJail, type StartedJail, startJail } from './start.ts'
 import { createSupplies, once } from './supplies.ts'
-import { sweepLeftovers } from './sweep.ts'
+import { emptyTrash, eraseOldGuests, sweepLeftovers } from './sweep.ts'
 
 export interface NsjailOptions {
   dataDirectory: string
@@ -115,7 +114,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
   const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
     const { capabilities } = await ready()
     if (environments.has(spec.id) || existsSync(place.directory)) {
-      throw new ApiError('conflict', 'the sandbox exists already')
+      throw new ApiError('conflict', 'The sandbox exists already.')
     }
     const host = spec.base === undefined
     const base = spec.base === undefined ? await supplies.hostBase() : await resolveBase(ground, spec.base)
@@ -154,10 +153,10 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
 
     async create(spec) {
       const place = placeOf(ground.dataDirectory, spec.id)
-      if (creating.has(spec.id)) throw new ApiError('conflict', 'the sandbox exists already')
+      if (creating.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
       const made = make(spec, place).catch(error => {
         if (error instanceof ApiError) throw error
-        throw new ApiError('sandbox_unavailable', `the sandbox could not be made: ${messageOf(error)}`)
+        throw new ApiError('sandbox_unavailable', `The sandbox could not be made: ${messageOf(error)}`)
       })
       creating.set(spec.id, made)
       return made.finally(() => creating.delete(spec.id))

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Limits } from '../../src/plugin.ts'
-import { childrenOf } from './jail.ts'
+import { childrenOf, kill } from './jail.ts'
 
 const ROOT = '/sys/fs/cgroup'
 const PARENT = 'threadbox'
@@ -119,13 +119,7 @@ async function killAll(directory: string): Promise<void> {
   const atOnce = join(directory, 'cgroup.kill')
   if (existsSync(atOnce)) return writeFile(atOnce, '1')
   const pids = await readFile(join(directory, 'cgroup.procs'), 'utf8').catch(() => '')
-  for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      // It ended between the two.
-    }
-  }
+  for (const pid of pids.split('\n').map(Number).filter(Boolean)) kill(pid)
 }
 
 /** Lets children of the root and of our parent directory be limited. Fails in a container that shares its root. */

@@ -131,6 +131,6 @@ function bind(source: string, target: string, flags: string): string {
 }
 
 /** A string of protobuf's text format. */
-export function quote(value: string): string {
+function quote(value: string): string {
   return `"${value.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n')}"`
 }

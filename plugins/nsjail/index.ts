@@ -1,13 +1,9 @@
-import type { Plugin } from '../../src/plugin.ts'
+import type { Plugin, PluginContext } from '../../src/plugin.ts'
 import { createNsjailBackend, type NsjailOptions } from './backend.ts'
 
-export { createNsjailBackend, type NsjailOptions } from './backend.ts'
+export { createNsjailBackend, type NsjailOptions }
 
 /** The backend `nsjail`: sandboxes on this machine, in jails of Linux namespaces. */
-export function nsjail(options: Omit<NsjailOptions, 'dataDirectory' | 'serveProxy' | 'log'> = {}): Plugin {
-  return {
-    name: 'nsjail',
-    backend: ({ dataDirectory, serveProxy, log }) =>
-      createNsjailBackend({ ...options, dataDirectory, serveProxy, log }),
-  }
+export function nsjail(options: Omit<NsjailOptions, keyof PluginContext> = {}): Plugin {
+  return { name: 'nsjail', backend: context => createNsjailBackend({ ...options, ...context }) }
 }

@@ -74,7 +74,8 @@ async function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }
 
-function kill(pid: number): void {
+/** Nothing when it has ended. */
+export function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {

@@ -25,7 +25,7 @@ const SOCK_CLOEXEC = 0x80000
 const BACKLOG = 128
 
 /** A Linux call that failed; `code` is the name of its errno. */
-export class LinuxError extends Error {
+class LinuxError extends Error {
   override readonly name = 'LinuxError'
 
   constructor(

@@ -1,6 +1,7 @@
 import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { type Descriptor, own } from './descriptor.ts'
+import { SYSTEM_PATH } from './run.ts'
 import { IDS_PER_JAIL } from './slots.ts'
 
 /**
@@ -13,7 +14,7 @@ export async function openUserNamespace(firstId: number): Promise<Descriptor> {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    env: { PATH: SYSTEM_PATH },
     lazy: true,
   })
   try {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rename } from 'node:fs/promises'
+import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeCgroups } from './cgroup.ts'
 import { imageReleased } from './disk.ts'
@@ -27,10 +27,4 @@ export async function removeEnvironment(ground: Ground, place: Place): Promise<v
   await mkdir(trashDirectory(ground.dataDirectory), { recursive: true, mode: 0o700 })
   await rename(place.directory, trash)
   await erase(trash)
-}
-
-/** Erases what removals that were cut short have left. */
-export async function emptyTrash(ground: Ground): Promise<void> {
-  const trash = trashDirectory(ground.dataDirectory)
-  for (const name of await readdir(trash).catch(() => [])) await erase(join(trash, name))
 }

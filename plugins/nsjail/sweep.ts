@@ -1,7 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { erase } from './erase.ts'
-import { baseDirectory, type Ground, isProbe, spareDirectory, stageOf } from './layout.ts'
+import { baseDirectory, type Ground, isProbe, spareDirectory, stageOf, trashDirectory } from './layout.ts'
 import { detachMount } from './linux.ts'
 import { closeStage } from './stage.ts'
 
@@ -18,6 +18,18 @@ export async function sweepLeftovers(ground: Ground): Promise<void> {
   }
   for (const name of drafts) await erase(join(baseDirectory(dataDirectory), name))
   await mkdir(spare, { mode: 0o700 })
+}
+
+/** Erases what removals that were cut short have left. */
+export async function emptyTrash(ground: Ground): Promise<void> {
+  const trash = trashDirectory(ground.dataDirectory)
+  for (const name of await namesIn(trash)) await erase(join(trash, name))
+}
+
+/** Removes the guests of earlier builds. No jail may run: it shows the one that it was started with. */
+export async function eraseOldGuests(current: string): Promise<void> {
+  const parent = dirname(current)
+  for (const name of await namesIn(parent)) if (name !== basename(current)) await erase(join(parent, name))
 }
 
 const namesIn = (directory: string) => readdir(directory).catch(() => [])

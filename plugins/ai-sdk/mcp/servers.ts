@@ -34,7 +34,7 @@ async function openServer(name: string, server: McpServer, context: EngineContex
   const transport = transportOf(server, context)
   let client: MCPClient | undefined
   const close = async () => {
-    await within(CLOSE_TIMEOUT_MS, client?.close())
+    await Promise.race([client?.close(), Bun.sleep(CLOSE_TIMEOUT_MS)]).catch(() => {})
     // The client's own close may be late, or there may be none: the process must not live on.
     if ('start' in transport) await transport.close()
   }
@@ -84,12 +84,3 @@ async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): 
 /** As every provider takes it. */
 const toolName = (server: string, tool: string): string =>
   `mcp__${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
-
-async function within(ms: number, work: Promise<void> | undefined): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late]).catch(() => {})
-  clearTimeout(timer)
-}
