@@ -5,7 +5,7 @@ import type { Ground } from './layout.ts'
 
 /** The real path of a root file system on the host that an environment may be based on. */
 export async function resolveBase(ground: Ground, base: string): Promise<string> {
-  const refuse = (reason: string) => new ApiError('invalid_request', `the base ${base} ${reason}`)
+  const refuse = (reason: string) => new ApiError('invalid_request', `The base ${base} ${reason}.`)
   if (!isAbsolute(base)) throw refuse('is not an absolute path')
   const path = await realpath(base).catch(() => undefined)
   const kind = path === undefined ? undefined : await lstat(path)

@@ -178,4 +178,4 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   }
 }
 
-const gone = () => new ApiError('sandbox_not_found', 'the sandbox was deleted')
+const gone = () => new ApiError('sandbox_not_found', 'The sandbox was deleted.')

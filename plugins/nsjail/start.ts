@@ -51,7 +51,7 @@ export async function startJail(start: Start): Promise<StartedJail> {
   } catch (error) {
     await killJail(place)
     if (error instanceof ApiError) throw error
-    throw new ApiError('sandbox_unavailable', `the sandbox did not start: ${messageOf(error)}`)
+    throw new ApiError('sandbox_unavailable', `The sandbox did not start: ${messageOf(error)}`)
   } finally {
     berth?.userNamespace.close()
     berth?.disk?.mount.close()
@@ -76,9 +76,10 @@ export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: 
 async function startAsRoot(start: Start): Promise<StartedJail> {
   const { place, meta, supplies, berth } = start
   const { slot } = meta
-  if (slot === undefined) throw new ApiError('sandbox_unavailable', 'this sandbox belongs to a server that is not root')
+  if (slot === undefined)
+    throw new ApiError('sandbox_unavailable', 'This sandbox belongs to a server that is not root.')
   if (meta.image && !berth && !(await imageReleased(place.image))) {
-    throw new ApiError('sandbox_unavailable', 'the disk of the sandbox is still in use by its last run')
+    throw new ApiError('sandbox_unavailable', 'The disk of the sandbox is still in use by its last run.')
   }
   const firstId = firstIdOf(slot)
   const ids: IdRange = { firstUid: firstId, firstGid: firstId, count: IDS_PER_JAIL }
@@ -111,7 +112,7 @@ async function showBox({ place, meta, berth }: Start, box: string, ids: IdRange)
 async function startAsUser(start: Start): Promise<StartedJail> {
   const { ground, place, meta, supplies } = start
   if (meta.slot !== undefined) {
-    throw new ApiError('sandbox_unavailable', 'this sandbox belongs to a server that is root')
+    throw new ApiError('sandbox_unavailable', 'This sandbox belongs to a server that is root.')
   }
   const stage: Stage = { base: meta.base, box: place.box, guest: await supplies.guest() }
   const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }

@@ -65,7 +65,7 @@ export function checkMountTargets(upper: string, base: string, targets: readonly
   for (const target of targets) {
     const kind = look(join(upper, target)) ?? look(join(base, target))
     if (kind?.isDirectory()) continue
-    throw new ApiError('sandbox_unavailable', `${target} in the sandbox is not a directory, so it cannot start`)
+    throw new ApiError('sandbox_unavailable', `${target} in the sandbox is not a directory, so it cannot start.`)
   }
 }
 

@@ -13,7 +13,7 @@ export interface Environments {
 export function createEnvironments(backends: ReadonlyMap<string, Backend>): Environments {
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
-    if (!backend) throw new ApiError('sandbox_unavailable', `the sandbox is on backend ${name}, which is not here`)
+    if (!backend) throw new ApiError('sandbox_unavailable', `The sandbox is on the backend ${name}, which is not here.`)
     return backend
   }
   const find = (sandbox: { backend: string; environmentId: string }) =>
@@ -23,7 +23,7 @@ export function createEnvironments(backends: ReadonlyMap<string, Backend>): Envi
     create: ({ backend, ...spec }) => backendOf(backend).create(spec),
     async get(sandbox) {
       const environment = await find(sandbox)
-      if (!environment) throw new ApiError('sandbox_unavailable', 'the sandbox has lost its environment')
+      if (!environment) throw new ApiError('sandbox_unavailable', 'The sandbox has lost its environment.')
       return environment
     },
     async destroy(sandbox) {

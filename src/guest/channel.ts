@@ -56,7 +56,7 @@ export class Channel {
       try {
         decode(bytes)
       } catch (error) {
-        this.close(new ApiError('sandbox_unavailable', `the sandbox broke the protocol: ${messageOf(error)}`))
+        this.close(new ApiError('sandbox_unavailable', `The sandbox broke the protocol: ${messageOf(error)}`))
       }
     })
     socket.on('error', () => this.close())
@@ -101,7 +101,7 @@ export class Channel {
   }
 
   /** Calls that are open fail with the reason. */
-  close(reason = new ApiError('sandbox_unavailable', 'the connection to the sandbox was lost')): void {
+  close(reason = new ApiError('sandbox_unavailable', 'The connection to the sandbox was lost.')): void {
     if (this.#failure) return
     this.#flush()
     this.#failure = reason

@@ -63,7 +63,7 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
     const isFull = code === 'EAGAIN' || code === 'ENOMEM'
     throw new GuestError(
       isFull ? 'sandbox_unavailable' : 'invalid_request',
-      `the command could not be started: ${message}`,
+      `The command could not be started: ${message}`,
     )
   } finally {
     closeAll(theirs)

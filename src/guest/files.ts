@@ -53,7 +53,7 @@ export async function describe(path: string): Promise<FileInfo | null> {
 }
 
 export async function list(path: string, depth: number): Promise<FileInfo[]> {
-  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `not a directory: ${path}`)
+  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${path}`)
   const names = await readNames()
   const found: FileInfo[] = []
   const walk = async (directory: string, levels: number): Promise<void> => {
@@ -61,7 +61,8 @@ export async function list(path: string, depth: number): Promise<FileInfo[]> {
       const info = await infoOf(join(directory, entry), names).catch(() => undefined)
       if (!info) continue
       found.push(info)
-      if (found.length > MAX_ENTRIES) throw new GuestError('invalid_request', `more than ${MAX_ENTRIES} entries`)
+      if (found.length > MAX_ENTRIES)
+        throw new GuestError('invalid_request', `The listing has more than ${MAX_ENTRIES} entries.`)
       if (info.type === 'dir' && info.symlinkTarget === undefined && levels > 1) await walk(info.path, levels - 1)
     }
   }
@@ -84,7 +85,7 @@ export async function move(from: string, to: string): Promise<void> {
 }
 
 export async function remove(path: string): Promise<void> {
-  if (normalize(path) === '/') throw new GuestError('invalid_request', 'the root cannot be removed')
+  if (normalize(path) === '/') throw new GuestError('invalid_request', 'The root cannot be removed.')
   await lstat(path)
   await rm(path, { recursive: true })
 }
@@ -93,7 +94,7 @@ async function openRegular(path: string, flags: number) {
   const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644)
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw new GuestError('invalid_request', `not a regular file: ${path}`)
+  throw new GuestError('invalid_request', `Not a regular file: ${path}`)
 }
 
 const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')

@@ -42,7 +42,7 @@ export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {
   const protocol = protocolOf(await channel.hello)
   if (protocol !== PROTOCOL) {
     channel.close()
-    throw new ApiError('sandbox_unavailable', `the sandbox runs a guest of protocol ${protocol}, not ${PROTOCOL}`)
+    throw new ApiError('sandbox_unavailable', `The sandbox runs a guest of protocol ${protocol}, not ${PROTOCOL}.`)
   }
   return {
     get activeCalls() {

@@ -83,7 +83,7 @@ async function collect(call: Call): Promise<string> {
     byteLength += chunk.byteLength
     if (byteLength > MAX_LISTING_BYTES) {
       call.close()
-      throw new ApiError('invalid_request', 'the listing is too long')
+      throw new ApiError('invalid_request', 'The listing is too long.')
     }
     chunks.push(chunk)
   }

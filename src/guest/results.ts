@@ -52,7 +52,7 @@ export function resultOf(result: unknown): JsonObject {
 export function failureOf(result: unknown): ApiError {
   const { code, message } = fieldsOf(fieldsOf(result).error)
   const known: ErrorCode = typeof code === 'string' && isErrorCode(code) ? code : 'sandbox_unavailable'
-  return new ApiError(known, typeof message === 'string' ? message.slice(0, 4096) : 'the sandbox refused')
+  return new ApiError(known, typeof message === 'string' ? message.slice(0, 4096) : 'The sandbox refused.')
 }
 
 export function fileInfoOf(value: unknown): FileInfo {
@@ -87,4 +87,4 @@ export function fileInfosOf(json: string): FileInfo[] {
   return list.map(fileInfoOf)
 }
 
-const broken = (what: string) => new ApiError('sandbox_unavailable', `the sandbox's guest sent a bad ${what}`)
+const broken = (what: string) => new ApiError('sandbox_unavailable', `The sandbox's guest sent a bad ${what}.`)

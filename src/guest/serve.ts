@@ -84,27 +84,27 @@ async function answer(call: Call, request: GuestRequest, system: GuestSystem): P
 function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError) return { code: error.code, message: error.message }
   const { code = '', path = '' } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `no such file: ${path}` }
+  if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `No such file: ${path}` }
   const known = refusals[code]
-  return { code: 'invalid_request', message: known ? `${known}: ${path}` : `the operation failed: ${code || error}` }
+  return { code: 'invalid_request', message: known ? `${known}: ${path}` : `The operation failed: ${code || error}` }
 }
 
 const refusals: Record<string, string> = {
-  EISDIR: 'is a directory',
-  EEXIST: 'already exists',
-  ENOTEMPTY: 'the directory is not empty',
-  ELOOP: 'too many links',
-  ENAMETOOLONG: 'the name is too long',
-  EACCES: 'permission denied',
-  EPERM: 'not permitted',
-  EROFS: 'the file system is read-only',
-  EBUSY: 'in use',
-  EINVAL: 'not possible',
-  EXDEV: 'cannot be moved to another file system',
-  ENOSPC: 'no space is left in the sandbox',
-  EFBIG: 'the file is too large for the sandbox',
-  EDQUOT: 'no space is left in the sandbox',
+  EISDIR: 'It is a directory',
+  EEXIST: 'It exists already',
+  ENOTEMPTY: 'The directory is not empty',
+  ELOOP: 'Too many links',
+  ENAMETOOLONG: 'The name is too long',
+  EACCES: 'Permission denied',
+  EPERM: 'Not permitted',
+  EROFS: 'The file system is read-only',
+  EBUSY: 'It is in use',
+  EINVAL: 'It is not possible',
+  EXDEV: 'It cannot be moved to another file system',
+  ENOSPC: 'No space is left in the sandbox',
+  EFBIG: 'The file is too large for the sandbox',
+  EDQUOT: 'No space is left in the sandbox',
   // A FIFO that nobody reads, or a socket.
-  ENXIO: 'not a regular file',
-  ETXTBSY: 'the file is being executed',
+  ENXIO: 'Not a regular file',
+  ETXTBSY: 'The file is being executed',
 }

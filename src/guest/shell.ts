@@ -43,7 +43,7 @@ export async function runShell(environment: Environment, options: ShellOptions):
     const result = { stdout: out.text, stderr: error.text, exitCode, truncated: out.isCut || error.isCut }
     if (!isLate) return result
     const { exitCode: _, ...printed } = result
-    throw new ApiError('command_timeout', `the command did not end within ${timeoutMs} ms and was killed`, printed)
+    throw new ApiError('command_timeout', `The command did not end within ${timeoutMs} ms and was killed.`, printed)
   } finally {
     if (timer) clearTimeout(timer)
   }

@@ -59,7 +59,7 @@ function stream(environment: Environment, options: ShellOptions): Response {
   run()
     .catch(async error => {
       const { code, message } =
-        error instanceof ApiError ? error : new ApiError('internal_error', 'the command was lost')
+        error instanceof ApiError ? error : new ApiError('internal_error', 'The command was lost.')
       await send({ type: 'error', code, message })
     })
     .then(() => writer.write(DONE))

@@ -76,7 +76,7 @@ export const fileRoutes = (runtime: Runtime) => {
         '/info',
         async ({ request, params: { sandboxId }, query: { path } }) => {
           const info = await (await filesOf(request, sandboxId)).info(path)
-          if (!info) throw new ApiError('file_not_found', `no such file: ${path}`)
+          if (!info) throw new ApiError('file_not_found', `No such file: ${path}`)
           return info
         },
         { params: SandboxParams, query: PathQuery },
@@ -111,7 +111,7 @@ async function readText(files: EnvironmentFiles, path: string): Promise<string> 
   // A file of /proc says that its size is 0.
   const bytes = size > MAX_BODY_BYTES ? await body.cancel() : await readBytes(body, MAX_BODY_BYTES)
   if (bytes) return bytes.toString('utf8')
-  throw new ApiError('payload_too_large', `the file has more than ${MAX_BODY_BYTES} bytes: read it with format=stream`)
+  throw new ApiError('payload_too_large', `The file has more than ${MAX_BODY_BYTES} bytes: read it with format=stream.`)
 }
 
 async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {

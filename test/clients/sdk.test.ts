@@ -202,7 +202,7 @@ describe('@21st-sdk/node 0.1.1, beyond what the others have', () => {
     expect(await files.exists({ sandboxId, path: '/work/a.txt' })).toBe(false)
     expect(await files.exists({ sandboxId, path: '/work/c.txt' })).toBe(true)
     expect(await files.remove({ sandboxId, path: '/work' })).toBeUndefined()
-    await expect(files.getInfo({ sandboxId, path: '/work' })).rejects.toThrow('no such file')
+    await expect(files.getInfo({ sandboxId, path: '/work' })).rejects.toThrow('No such file')
   })
 
   test('runs an agent in the background and finds the reply in the thread', async () => {

@@ -70,7 +70,7 @@ test('a time-out is an error event with its code', async () => {
   const chunks = await readChunks(await stream('echo before; sleep 1000', { timeoutMs: 200 }))
   expect(chunks).toEqual([
     { type: 'stdout', data: 'before\n' },
-    { type: 'error', code: 'command_timeout', message: 'the command did not end within 200 ms and was killed' },
+    { type: 'error', code: 'command_timeout', message: 'The command did not end within 200 ms and was killed.' },
   ])
 })
 

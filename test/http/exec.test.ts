@@ -134,7 +134,7 @@ describe('a time-out', () => {
     expect(status).toBe(408)
     expect(body.error).toEqual({
       code: 'command_timeout',
-      message: 'the command did not end within 300 ms and was killed',
+      message: 'The command did not end within 300 ms and was killed.',
       stdout: 'out\n',
       stderr: 'err\n',
       truncated: false,
