@@ -21,9 +21,6 @@ interface Package {
 const root = join(import.meta.dir, '..')
 const output = join(root, 'src/cli/notices.txt')
 
-/** Embedded as a file, so it is no dependency of the code. */
-const docsPage = '@scalar/api-reference'
-
 const readManifest = (directory: string): Manifest => JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
 const tidy = (text: string): string =>
   text
@@ -72,11 +69,6 @@ function describe(directory: string): Package {
 function embeddedPackages(): Package[] {
   const found = new Set<string>()
   follow(root, found)
-  const page = find(docsPage, root)
-  if (page !== undefined) {
-    found.add(page)
-    follow(page, found)
-  }
   const packages = [...found].filter(directory => directory.includes('/node_modules/')).map(describe)
   const unique = new Map(packages.map(one => [one.title, one]))
   return [...unique.values()].sort((a, b) => (a.title < b.title ? -1 : 1))

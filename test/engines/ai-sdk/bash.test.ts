@@ -58,7 +58,7 @@ describe('Bash', () => {
   test('shows a running output a few times, and not all of it', async () => {
     const pieces: string[] = []
     const progress = ({ text }: Readonly<Record<string, unknown>>) => void pieces.push(String(text))
-    await use('Bash', { command: 'echo first; yes "a line of output" | head -c 60000000' }, { progress })
+    await use('Bash', { command: 'echo first; sleep 0.3; yes "a line of output" | head -c 60000000' }, { progress })
     expect(pieces[0]).toStartWith('first\n')
     expect(pieces.join('').length).toBeLessThan(80_000)
     expect(pieces.length).toBeLessThan(60)
