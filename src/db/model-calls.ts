@@ -3,8 +3,8 @@ import { newId } from './id.ts'
 import { inTransaction } from './open.ts'
 import { roundUsd } from './usd.ts'
 
-/** One call of a model, once it has ended. */
-export interface ModelCall {
+/** Whom a model's call is for. */
+export interface Spender {
   teamId: string
   /** The API key that asked; undefined for the configured one and for tokens. */
   keyId?: string
@@ -12,6 +12,10 @@ export interface ModelCall {
   sandboxId: string
   threadId: string
   runId: string
+}
+
+/** One call of a model, once it has ended. */
+export interface ModelCall extends Spender {
   provider: string
   /** The model's id at the provider. */
   model: string

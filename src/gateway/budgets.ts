@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type SpentScope, spentUsd } from '../db/model-calls.ts'
+import { type Spender, type SpentScope, spentUsd } from '../db/model-calls.ts'
 
 /** What a run's calls may cost, in USD. Absent: no limit. */
 export interface RunBudgets {
@@ -16,16 +16,6 @@ export interface OperatorBudgets {
   keyDayUsd?: number
   /** Of the whole server. */
   dayUsd?: number
-}
-
-/** Whose calls are counted. */
-export interface Spender {
-  teamId: string
-  keyId?: string
-  agentSlug: string
-  sandboxId: string
-  threadId: string
-  runId: string
 }
 
 interface Limit {
