@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { AnClient as Client003 } from '21st-sdk-node-0.0.3'
 import { AnClient as Client009 } from '21st-sdk-node-0.0.9'
 import { AnClient as Client011 } from '21st-sdk-node-0.1.1'
+import { gitUrl, serveGit } from '../support/git-server.ts'
 import { leftovers } from '../support/leftovers.ts'
 import { useServer } from '../support/server.ts'
 import { readChunks, textIn, typesIn } from '../support/sse.ts'
 import { until } from '../support/until.ts'
-import { gitServer, serveProject } from './git-server.ts'
 
 const server = useServer()
 
@@ -84,17 +84,20 @@ describe.each(versions)('@21st-sdk/node $version', ({ Client }) => {
   })
 
   test('clones a repository that wants a password', async () => {
-    await client.sandboxes.files.write({ sandboxId, files: { '/srv/git.py': gitServer } })
-    await client.sandboxes.exec({ sandboxId, command: serveProject(8070, 's3cret') })
-    const url = 'http://127.0.0.1:8070/project.git'
+    const inside = {
+      write: (path: string, content: string) => client.sandboxes.files.write({ sandboxId, files: { [path]: content } }),
+      run: (command: string) => client.sandboxes.exec({ sandboxId, command }),
+    }
+    await serveGit(inside, 's3cret')
+    const url = `${gitUrl}/private/secret.git`
     const clone = { sandboxId, url, token: 's3cret', depth: 1 }
     expect(await client.sandboxes.git.clone({ ...clone, path: '/home/user/one' })).toEqual({
       path: '/home/user/one',
-      branch: 'trunk',
+      branch: 'main',
     } as { path: string })
     expect((await client.sandboxes.git.clone({ sandboxId, url, token: 's3cret' })).path).toBe('/home/user/repo')
-    const command = 'cat one/note.txt; git -C one log --oneline | wc -l; git -C repo log --oneline | wc -l'
-    expect((await client.sandboxes.exec({ sandboxId, command })).stdout).toBe('second\n1\n2\n')
+    const command = 'cat one/file; git -C one log --oneline | wc -l; git -C repo log --oneline | wc -l'
+    expect((await client.sandboxes.exec({ sandboxId, command })).stdout).toBe('3\n1\n3\n')
     const searched = await client.sandboxes.exec({ sandboxId, command: 'grep -r s3cret one repo; env | grep s3cret' })
     expect(searched.stdout).toBe('')
     const denied = client.sandboxes.git.clone({ ...clone, token: 'wrong', path: '/home/user/two' })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { useApp } from '../support/app.ts'
-import { gitUrl, serveGit } from '../support/git-server.ts'
+import { gitUrl, insideOf, serveGit } from '../support/git-server.ts'
 import { processIds, readText } from '../support/leftovers.ts'
 
 const app = useApp()
@@ -9,7 +9,7 @@ const TOKEN = `token-${crypto.randomUUID()}`
 let id = ''
 beforeAll(async () => {
   id = await app.sandbox({ envs: { OF_SANDBOX: 'yes' } })
-  await serveGit(app, id, TOKEN)
+  await serveGit(insideOf(app, id), TOKEN)
 })
 
 let count = 0

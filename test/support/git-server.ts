@@ -1,6 +1,17 @@
 import type { TestApp } from './app.ts'
 import { until } from './until.ts'
 
+/** A way into a sandbox. */
+export interface Inside {
+  write(path: string, content: string): Promise<unknown>
+  run(command: string): Promise<{ exitCode: number }>
+}
+
+export const insideOf = (app: TestApp, sandboxId: string): Inside => ({
+  write: (path, content) => app.ask('POST', `/v1/sandboxes/${sandboxId}/files`, { path, content }),
+  run: command => app.exec(sandboxId, command),
+})
+
 /** git's own server of a repository over HTTP; what lies in /srv/git/private asks for a password. */
 const server = `
 import base64, http.server, subprocess, sys
@@ -51,11 +62,10 @@ export const gitUrl = 'http://localhost:8418'
  * Serves /public.git, /empty.git and, to who has the token, /private/secret.git inside a sandbox. The first two
  * repositories have three commits on main and one more on side.
  */
-export async function serveGit(app: TestApp, sandboxId: string, token: string): Promise<void> {
-  await app.ask('POST', `/v1/sandboxes/${sandboxId}/files`, { path: '/srv/git-server.py', content: server })
-  const made = await app.exec(sandboxId, repositories)
+export async function serveGit({ write, run }: Inside, token: string): Promise<void> {
+  await write('/srv/git-server.py', server)
+  const made = await run(repositories)
   if (made.exitCode !== 0) throw new Error(JSON.stringify(made))
-  await app.exec(sandboxId, `python3 /srv/git-server.py ${token} >/srv/git-server.log 2>&1 &`)
-  const ready = `git ls-remote ${gitUrl}/public.git`
-  await until(async () => (await app.exec(sandboxId, ready)).exitCode === 0, 'git is served')
+  await run(`python3 /srv/git-server.py ${token} >/srv/git-server.log 2>&1 &`)
+  await until(async () => (await run(`git ls-remote ${gitUrl}/public.git`)).exitCode === 0, 'git is served')
 }
