@@ -24,13 +24,9 @@ export interface App {
   fetch(request: Request): Promise<Response>
 }
 
-/** The whole of the HTTP interface. */
-export function createApp(runtime: Runtime): App {
+/** The whole of the HTTP interface. `onAdmitted` is told each request whose sender is known, before it is answered. */
+export function createApp(runtime: Runtime, onAdmitted: (request: Request) => void = () => {}): App {
   const routes = new Elysia()
-    .onRequest(({ request }) => {
-      if (new URL(request.url).pathname === '/health') return
-      admit(request, authenticate(runtime, request.headers.get('authorization')))
-    })
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
       // Nobody reads the answer; what the request did was ended by its signal.
@@ -63,13 +59,25 @@ export function createApp(runtime: Runtime): App {
     })
   }
 
+  /** The refusal of a request whose sender is not known. */
+  function refusal(request: Request, received: Request): Response | undefined {
+    if (new URL(request.url).pathname === '/health') return undefined
+    try {
+      admit(request, authenticate(runtime, request.headers.get('authorization')))
+      onAdmitted(received)
+      return undefined
+    } catch (error) {
+      return failureResponse(error, runtime.log)
+    }
+  }
+
   return {
     async fetch(received) {
       const request = routable(received)
       if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
       const { origins } = runtime.config
       if (request.method === 'OPTIONS') return preflight(request, origins)
-      const response = await routes.handle(request)
+      const response = refusal(request, received) ?? (await routes.handle(request))
       for (const [name, value] of Object.entries(corsHeaders(request, origins))) response.headers.set(name, value)
       return response
     },

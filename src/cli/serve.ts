@@ -21,6 +21,8 @@ import { log } from './log.ts'
 import { openIn } from './open-data.ts'
 
 const HOUSEKEEPING_MS = 10_000
+/** Connections of those who have shown no key are closed after this silence: they would use up the descriptors. */
+const STRANGER_IDLE_SECONDS = 10
 /** Once all runs have ended, what readers have not taken by then is lost to them. */
 const FLUSH_MS = 1000
 
@@ -67,8 +69,9 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
-  const app = createApp(runtime)
   let isClosing = false
+  // Who has a key may be silent for as long as a command or a stream takes.
+  const app = createApp(runtime, request => server.timeout(request, 0))
   const server = listen(config, request => {
     if (isClosing && request.method !== 'GET') {
       const refusal = new ApiError('shutting_down', 'The server is shutting down.')
@@ -113,7 +116,7 @@ function listen({ host, port }: Config, fetch: (request: Request) => Response | 
     return Bun.serve({
       hostname: host,
       port,
-      idleTimeout: 0,
+      idleTimeout: STRANGER_IDLE_SECONDS,
       reusePort: false,
       // JSON bodies have their own bound; files may have any size.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,

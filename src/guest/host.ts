@@ -21,6 +21,9 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | '
 /** Of one frame of a guest: what a command prints comes in smaller ones, and no answer names more than two long paths. */
 export const MAX_GUEST_PAYLOAD_BYTES = 256 * 1024
 
+/** A tree in the middle of much input and output may take seconds to die. */
+const KILLED_WITHIN_MS = 30_000
+
 export interface GuestOptions {
   /** Takes a connection that a process inside made to the proxy's address. Without it a guest may open none. */
   onProxy?: (socket: Duplex) => void
@@ -70,7 +73,10 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
     ...(cwd !== undefined && { cwd }),
     ...(typeof command === 'string' ? { shell: command } : { argv: [...command] }),
   } satisfies SpawnRequest)
-  const kill = (name: NodeJS.Signals = 'SIGKILL') => call.control({ signal: name })
+  const kill = (name: NodeJS.Signals = 'SIGKILL') => {
+    call.control({ signal: name })
+    if (name === 'SIGKILL') expectEnd(channel, call)
+  }
   const abort = () => kill()
   signal?.addEventListener('abort', abort)
   const exited = call.result.then(exitOf).finally(() => signal?.removeEventListener('abort', abort))
@@ -84,6 +90,14 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
     exited,
     kill,
   }
+}
+
+/** A guest that was taken over could leave who kills a command waiting: then it is no guest any more. */
+function expectEnd(channel: Channel, call: Call): void {
+  const late = () => channel.close(new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.'))
+  const timer = setTimeout(late, KILLED_WITHIN_MS)
+  const done = () => clearTimeout(timer)
+  call.result.then(done, done)
 }
 
 const writableOf = (call: Call): WritableStream<Uint8Array> =>

@@ -24,7 +24,13 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
       closeOnAbort(call, signal)
       try {
         if (body instanceof Uint8Array) await call.send(lanes.up, body)
-        else for await (const chunk of body) await call.send(lanes.up, chunk)
+        else {
+          for await (const chunk of body) {
+            // Refused, or the disk is full: the rest is not wanted.
+            if (call.isOver) break
+            await call.send(lanes.up, chunk)
+          }
+        }
       } catch (error) {
         call.close()
         throw error

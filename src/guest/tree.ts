@@ -24,7 +24,12 @@ export function createTrees(libc: Libc): Trees {
   return {
     mark() {
       last -= 1n
-      libc.lowerLimit(RLIMIT_LOCKS, last)
+      try {
+        libc.lowerLimit(RLIMIT_LOCKS, last)
+      } catch {
+        // Root inside has lowered it for pid 1. Without marks nothing can be killed for certain: the sandbox starts anew.
+        process.exit(1)
+      }
       return last
     },
     async kill(mark) {

@@ -116,7 +116,9 @@ async function readText(files: EnvironmentFiles, path: string): Promise<string> 
 
 async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {
   const { body } = await files.read(path)
-  return new Response(body, { headers: { 'content-type': 'application/octet-stream' } })
+  return new Response(body, {
+    headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+  })
 }
 
 async function writeAll(

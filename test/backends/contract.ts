@@ -215,6 +215,21 @@ export function describeBackend(
         expect([file.size, read]).toEqual([20_000_000, 20_000_000])
       })
 
+      test('that end at a full disk end their sender too: regression', async () => {
+        let sent = 0
+        const endless = new ReadableStream<Uint8Array>({
+          pull(controller) {
+            sent += 1
+            controller.enqueue(new Uint8Array(1_000_000))
+          },
+        })
+        await expect(environment.files.write('/tmp/endless', endless)).rejects.toMatchObject({
+          code: 'invalid_request',
+        })
+        expect(sent).toBeLessThan(700)
+        await environment.files.remove('/tmp/endless')
+      })
+
       test('keep their mode when they are replaced', async () => {
         await shell('echo a > /tmp/run.sh; chmod 755 /tmp/run.sh')
         await environment.files.write('/tmp/run.sh', Buffer.from('#!/bin/sh\necho ran\n'))
