@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { findKeyByHash, insertKey, type KeyRow } from '../db/keys.ts'
+import { findKey, findKeyByHash, insertKey, type KeyRow } from '../db/keys.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
@@ -9,7 +9,7 @@ import { DEFAULT_TEAM, ensureTeamWithEcho } from './teams.ts'
 /** Who calls. A caller with a token sees what its team has, within the token's scope. */
 export interface Caller {
   teamId: string
-  /** The API key that calls; undefined for the configured one and for tokens. */
+  /** The API key that calls, or that made the token; undefined for the configured one. */
   keyId?: string
   token?: TokenScope
 }
@@ -23,6 +23,8 @@ export interface TokenScope {
 
 interface TokenPayload extends TokenScope {
   teamId: string
+  /** The key that made it; absent for the configured one. */
+  keyId?: string
   /** Seconds since 1970. */
   expires: number
 }
@@ -70,7 +72,8 @@ export function createToken(
 ): { token: string; expiresAt: string } {
   if (caller.token) throw new ApiError('forbidden', 'A token cannot make tokens: use an API key.')
   const expires = Math.floor((Date.now() + lifetimeMs) / 1000)
-  const payload: TokenPayload = { teamId: caller.teamId, expires, ...scope }
+  const { teamId, keyId } = caller
+  const payload: TokenPayload = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
   const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
   return { token: `${TOKEN_PREFIX}${body}.${sign(db, body)}`, expiresAt: new Date(expires * 1000).toISOString() }
 }
@@ -85,9 +88,11 @@ export function assertAgent({ token }: Caller, slug: string): void {
 function readToken(db: Database, token: string): Caller {
   const [body = '', signature = ''] = token.slice(TOKEN_PREFIX.length).split('.')
   if (!equal(signature, sign(db, body))) throw new ApiError('unauthorized', 'The token is not known.')
-  const { teamId, expires, ...scope } = JSON.parse(Buffer.from(body, 'base64url').toString()) as TokenPayload
+  const { teamId, keyId, expires, ...scope } = JSON.parse(Buffer.from(body, 'base64url').toString()) as TokenPayload
   if (expires * 1000 <= Date.now()) throw new ApiError('unauthorized', 'The token has expired.')
-  return { teamId, token: scope }
+  if (keyId === undefined) return { teamId, token: scope }
+  if (findKey(db, keyId)?.revokedAt) throw new ApiError('unauthorized', 'The API key that made the token was revoked.')
+  return { teamId, keyId, token: scope }
 }
 
 const SIGNING_KEY = 'token_signing_key'

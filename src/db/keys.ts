@@ -42,6 +42,11 @@ export function findKeyByHash(db: Database, hash: string): KeyRow | undefined {
   return row ? present<KeyRow>(row) : undefined
 }
 
+export function findKey(db: Database, id: string): KeyRow | undefined {
+  const row = db.query<Row, { id: string }>(`select ${columns} from api_keys k where k.id = $id`).get({ id })
+  return row ? present<KeyRow>(row) : undefined
+}
+
 /** Every key with the name of its team, oldest first. */
 export const listKeys = (db: Database): (KeyRow & { team: string })[] =>
   db

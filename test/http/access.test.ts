@@ -153,6 +153,14 @@ test('/health needs no key, and says nothing of secrets', async () => {
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', version: expect.any(String) } })
 })
 
+test('a token ends with the key that made it: regression', async () => {
+  const { key, row } = app.beside(db => createKey(db, { team: 'default', name: 'short' }))
+  const { token } = (await app.ask('POST', '/v1/tokens', {}, { key })).body
+  expect((await app.ask('GET', '/v1/sandboxes', undefined, { key: token })).status).toBe(200)
+  app.beside(db => revokeKey(db, row.id))
+  expect((await app.ask('GET', '/v1/sandboxes', undefined, { key: token })).status).toBe(401)
+})
+
 test('a key that another process makes or revokes counts at once', async () => {
   const { key, row } = app.beside(db => createKey(db, { team: 'default', name: 'new' }))
   const status = async () => (await app.ask('GET', '/v1/sandboxes', undefined, { key })).status
