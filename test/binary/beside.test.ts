@@ -52,7 +52,7 @@ test('an agent of a file is there at once, with its sandbox, until it is removed
     files: { '/srv/motto.txt': 'measure twice' },
     envs: { TOKEN: 'sesame' },
     setup: ['cp /srv/motto.txt copy.txt'],
-    cwd: '/work',
+    cwd: '/srv',
     limits: { memoryMb: 512 },
   }
   writeFileSync(file, JSON.stringify({ slug: 'coder', name: 'Coder', model: 'parrot-1', sandbox }))
@@ -64,7 +64,7 @@ test('an agent of a file is there at once, with its sandbox, until it is removed
 
   const sandboxId = await server.sandbox({ agent: 'coder' })
   expect((await server.exec(sandboxId, 'pwd; cat copy.txt; echo " $TOKEN"')).stdout).toBe(
-    '/work\nmeasure twice sesame\n',
+    '/srv\nmeasure twice sesame\n',
   )
   const messages = [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }]
   const say = () => server.request('POST', '/v1/chat/coder', { body: { messages, sandboxId } })

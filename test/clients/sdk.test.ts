@@ -179,13 +179,13 @@ describe('@21st-sdk/node 0.1.1, beyond what the others have', () => {
 
   test('looks at files and moves them', async () => {
     const { files } = client.sandboxes
-    expect(await files.makeDir({ sandboxId, path: '/work/deep' })).toBe(true)
-    expect(await files.makeDir({ sandboxId, path: '/work/deep' })).toBe(false)
-    await files.write({ sandboxId, files: { '/work/a.txt': 'abc', '/work/deep/b.txt': '' } })
-    const info = await files.getInfo({ sandboxId, path: '/work/a.txt' })
+    expect(await files.makeDir({ sandboxId, path: '/srv/deep' })).toBe(true)
+    expect(await files.makeDir({ sandboxId, path: '/srv/deep' })).toBe(false)
+    await files.write({ sandboxId, files: { '/srv/a.txt': 'abc', '/srv/deep/b.txt': '' } })
+    const info = await files.getInfo({ sandboxId, path: '/srv/a.txt' })
     expect(info).toEqual({
       name: 'a.txt',
-      path: '/work/a.txt',
+      path: '/srv/a.txt',
       type: 'file',
       size: 3,
       mode: 0o644,
@@ -198,12 +198,12 @@ describe('@21st-sdk/node 0.1.1, beyond what the others have', () => {
       const entries = await files.list({ sandboxId, path: '/work', ...(depth && { depth }) })
       return entries.map(({ path, type }) => `${type} ${path}`).sort()
     }
-    expect(await pathsAt()).toEqual(['dir /work/deep', 'file /work/a.txt'])
-    expect(await pathsAt(2)).toEqual(['dir /work/deep', 'file /work/a.txt', 'file /work/deep/b.txt'])
-    const moved = await files.rename({ sandboxId, oldPath: '/work/a.txt', newPath: '/work/c.txt' })
-    expect(moved).toMatchObject({ name: 'c.txt', path: '/work/c.txt', size: 3 })
-    expect(await files.exists({ sandboxId, path: '/work/a.txt' })).toBe(false)
-    expect(await files.exists({ sandboxId, path: '/work/c.txt' })).toBe(true)
+    expect(await pathsAt()).toEqual(['dir /srv/deep', 'file /srv/a.txt'])
+    expect(await pathsAt(2)).toEqual(['dir /srv/deep', 'file /srv/a.txt', 'file /work/deep/b.txt'])
+    const moved = await files.rename({ sandboxId, oldPath: '/srv/a.txt', newPath: '/srv/c.txt' })
+    expect(moved).toMatchObject({ name: 'c.txt', path: '/srv/c.txt', size: 3 })
+    expect(await files.exists({ sandboxId, path: '/srv/a.txt' })).toBe(false)
+    expect(await files.exists({ sandboxId, path: '/srv/c.txt' })).toBe(true)
     expect(await files.remove({ sandboxId, path: '/work' })).toBeUndefined()
     await expect(files.getInfo({ sandboxId, path: '/work' })).rejects.toThrow('No such file')
   })
