@@ -195,17 +195,17 @@ describe('@21st-sdk/node 0.1.1, beyond what the others have', () => {
       modifiedTime: expect.stringMatching(/^\d{4}-.*Z$/),
     })
     const pathsAt = async (depth?: number) => {
-      const entries = await files.list({ sandboxId, path: '/work', ...(depth && { depth }) })
+      const entries = await files.list({ sandboxId, path: '/srv', ...(depth && { depth }) })
       return entries.map(({ path, type }) => `${type} ${path}`).sort()
     }
     expect(await pathsAt()).toEqual(['dir /srv/deep', 'file /srv/a.txt'])
-    expect(await pathsAt(2)).toEqual(['dir /srv/deep', 'file /srv/a.txt', 'file /work/deep/b.txt'])
+    expect(await pathsAt(2)).toEqual(['dir /srv/deep', 'file /srv/a.txt', 'file /srv/deep/b.txt'])
     const moved = await files.rename({ sandboxId, oldPath: '/srv/a.txt', newPath: '/srv/c.txt' })
     expect(moved).toMatchObject({ name: 'c.txt', path: '/srv/c.txt', size: 3 })
     expect(await files.exists({ sandboxId, path: '/srv/a.txt' })).toBe(false)
     expect(await files.exists({ sandboxId, path: '/srv/c.txt' })).toBe(true)
-    expect(await files.remove({ sandboxId, path: '/work' })).toBeUndefined()
-    await expect(files.getInfo({ sandboxId, path: '/work' })).rejects.toThrow('No such file')
+    expect(await files.remove({ sandboxId, path: '/srv' })).toBeUndefined()
+    await expect(files.getInfo({ sandboxId, path: '/srv' })).rejects.toThrow('No such file')
   })
 
   test('runs an agent in the background and finds the reply in the thread', async () => {
