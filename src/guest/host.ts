@@ -27,10 +27,15 @@ const KILLED_WITHIN_MS = 30_000
 export interface GuestOptions {
   /** Takes a connection that a process inside made to the proxy's address. Without it a guest may open none. */
   onProxy?: (socket: Duplex) => void
+  /** How long a command that was killed may take to end before the connection is given up. Default 30,000. */
+  killedWithinMs?: number
 }
 
 /** Resolves after the guest's hello. Rejects when the stream closes before it, or the guest speaks another protocol. */
-export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {}): Promise<GuestConnection> {
+export async function connectGuest(
+  socket: Duplex,
+  { onProxy, killedWithinMs = KILLED_WITHIN_MS }: GuestOptions = {},
+): Promise<GuestConnection> {
   const channel = new Channel(socket, {
     side: 'host',
     maxPayloadBytes: MAX_GUEST_PAYLOAD_BYTES,
@@ -51,7 +56,7 @@ export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {
     get activeCalls() {
       return channel.callCount - channel.peerCallCount
     },
-    spawn: options => spawn(channel, options),
+    spawn: options => spawn(channel, options, killedWithinMs),
     files: createRemoteFiles(channel),
     async connect(port) {
       const call = channel.open({ op: 'connect', port } satisfies GuestRequest)
@@ -63,7 +68,7 @@ export async function connectGuest(socket: Duplex, { onProxy }: GuestOptions = {
   }
 }
 
-async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxProcess> {
+async function spawn(channel: Channel, options: SpawnOptions, killedWithinMs: number): Promise<SandboxProcess> {
   const { command, cwd, env = {}, stdin = 'ignore', signal } = options
   signal?.throwIfAborted()
   const call = channel.open({
@@ -75,7 +80,7 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
   } satisfies SpawnRequest)
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
     call.control({ signal: name })
-    if (name === 'SIGKILL') expectEnd(channel, call)
+    if (name === 'SIGKILL') expectEnd(channel, call, killedWithinMs)
   }
   const abort = () => kill()
   signal?.addEventListener('abort', abort)
@@ -93,9 +98,9 @@ async function spawn(channel: Channel, options: SpawnOptions): Promise<SandboxPr
 }
 
 /** A guest that was taken over could leave who kills a command waiting: then it is no guest any more. */
-function expectEnd(channel: Channel, call: Call): void {
+function expectEnd(channel: Channel, call: Call, withinMs: number): void {
   const late = () => channel.close(new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.'))
-  const timer = setTimeout(late, KILLED_WITHIN_MS)
+  const timer = setTimeout(late, withinMs)
   const done = () => clearTimeout(timer)
   call.result.then(done, done)
 }

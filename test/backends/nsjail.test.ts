@@ -451,6 +451,16 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       expect(await leftovers(environment.id)).toEqual([])
     })
 
+    test('a jail whose root takes the mark of pid 1 away starts anew with its next use: regression', async () => {
+      const environment = await created()
+      expect(
+        await output(environment, 'python3 -c "import resource; resource.prlimit(1, 10, (5, 5))"; echo kept >/tmp/f'),
+      ).toBe('')
+      await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      expect(await output(environment, 'cat /tmp/f')).toBe('kept')
+      await environment.destroy()
+    })
+
     test('a jail that opens all terminals that it can leaves the others theirs: regression', async () => {
       const environment = await created()
       const program = `

@@ -194,3 +194,16 @@ describe('a guest that may open connections to the proxy', () => {
     expect(socket.writableLength).toBeLessThan(128 * 1024 * 1024)
   })
 })
+
+test('a guest that ignores a kill loses its connection, and nobody waits for it: regression', async () => {
+  const { socket, say } = hostileGuest()
+  const guest = await connectGuest(socket, { killedWithinMs: 20 })
+  open.push(guest)
+  const spawned = guest.spawn({ command: 'sleep 1000' })
+  say(encodeFrame(kinds.reply, 1, json({ pid: 5 })))
+  const child = await spawned
+  child.kill('SIGTERM')
+  child.kill()
+  await expect(child.exited).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  await guest.closed
+})
