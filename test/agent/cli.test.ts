@@ -114,6 +114,7 @@ describe('threadbox chat, in a terminal', () => {
     await screen.shows('coder › ')
     screen.type('Go.\r')
     await screen.shows('so.')
+    await screen.shows('coder › ')
     expect(screen.raw).not.toContain('\x1b]0;owned')
     screen.type(ctrlC)
     expect(await screen.exited).toBe(0)
