@@ -12,6 +12,7 @@ import { fileRoutes } from './http/files.ts'
 import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
+import type { Upgrade } from './http/socket.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
 import { usageRoutes } from './http/usage.ts'
@@ -24,8 +25,15 @@ export interface App {
   fetch(request: Request): Promise<Response>
 }
 
-/** The whole of the HTTP interface. `onAdmitted` is told each request whose sender is known, before it is answered. */
-export function createApp(runtime: Runtime, onAdmitted: (request: Request) => void = () => {}): App {
+/** What the app asks of the server that it is behind. */
+export interface AppServer {
+  /** Is told each request whose sender is known, before it is answered. */
+  onAdmitted?(request: Request): void
+  upgrade?: Upgrade
+}
+
+/** The whole of the HTTP interface. */
+export function createApp(runtime: Runtime, server: AppServer = {}): App {
   const routes = new Elysia()
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
@@ -64,7 +72,7 @@ export function createApp(runtime: Runtime, onAdmitted: (request: Request) => vo
     if (new URL(request.url).pathname === '/health') return undefined
     try {
       admit(request, authenticate(runtime, request.headers.get('authorization')))
-      onAdmitted(received)
+      server.onAdmitted?.(received)
       return undefined
     } catch (error) {
       return failureResponse(error, runtime.log)

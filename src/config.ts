@@ -1,10 +1,9 @@
-import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
-import { parseRule, type Rule } from './egress/rules.ts'
+import type { Rule } from './egress/rules.ts'
 import type { OperatorBudgets } from './gateway/budgets.ts'
-import { type PriceTable, type ProviderSetting, parseBaseUrl, parsePrices, parseProviders } from './gateway/settings.ts'
+import type { PriceTable, ProviderSetting } from './gateway/settings.ts'
 import { isObject } from './json.ts'
 import type { Limits } from './plugin.ts'
+import { defaultDataDirectory, settings } from './settings.ts'
 
 /** What `serve` runs with. Checked once, at start. */
 export interface Config {
@@ -16,6 +15,14 @@ export interface Config {
   dataDirectory: string
   agentsDirectory?: string
   nsjailPath?: string
+  /** What docker's sandboxes start from unless their agent names an image. */
+  dockerImage: string
+  /** What e2b's sandboxes start from unless their agent names a template. */
+  e2bTemplate: string
+  /** Where environments on other machines reach this server; no trailing slash. */
+  publicUrl?: string
+  /** Files of plugins, absolute. */
+  plugins: string[]
   /** A key that is accepted beside those of the database. */
   apiKey?: string
   /** Browser origins that may call; undefined: all. */
@@ -45,104 +52,6 @@ export interface ModelConfig {
   providers: Readonly<Record<string, ProviderSetting>>
   budgets: OperatorBudgets
 }
-
-interface Setting {
-  name: string
-  /** What the value is, for help and errors. */
-  value: string
-  help: string
-  /** Gives the checked value, or throws with what it should be. */
-  parse: (text: string) => unknown
-}
-
-const text = (value: string) => {
-  if (value === '') throw new Error('must not be empty')
-  return value
-}
-
-const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = true) => {
-  return (value: string) => {
-    const given = Number(value)
-    const fits = value.trim() !== '' && given >= least && given <= most && (!whole || Number.isSafeInteger(given))
-    if (!fits) throw new Error(`must be a ${whole ? 'whole ' : ''}number from ${least} to ${most}`)
-    return given
-  }
-}
-
-const path = (value: string) => resolve(text(value))
-
-const model = (value: string) => {
-  if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(value)) throw new Error('must be provider/model')
-  return value
-}
-
-const origins = (value: string) =>
-  text(value)
-    .split(',')
-    .map(each => {
-      const origin = each.trim()
-      if (URL.parse(origin)?.origin !== origin) throw new Error(`must be origins like https://example.com, not ${each}`)
-      return origin
-    })
-
-const network = (value: string) => {
-  if (value !== 'public' && value !== 'none') throw new Error('must be public or none')
-  return value
-}
-
-const ranges = (value: string) =>
-  text(value)
-    .split(',')
-    .map(each => {
-      const rule = parseRule(each)
-      if (!rule.range) throw new Error(`must be addresses and CIDRs, not ${each}`)
-      return rule
-    })
-
-/** Every setting: `--name`, THREADBOX_NAME and "name" in the file, in this order of strength. */
-export const settings: readonly Setting[] = [
-  { name: 'config', value: 'FILE', help: 'a JSON file with any of these settings', parse: path },
-  { name: 'backend', value: 'NAME', help: 'where new sandboxes go (nsjail)', parse: text },
-  { name: 'host', value: 'ADDRESS', help: 'address to listen on (127.0.0.1)', parse: text },
-  { name: 'port', value: 'N', help: 'port to listen on, 0 for any (7070)', parse: number(0, 65535) },
-  { name: 'data-dir', value: 'DIR', help: `everything persistent (${defaultDataDirectory()})`, parse: path },
-  { name: 'agents', value: 'DIR', help: 'agent files to apply at start', parse: path },
-  { name: 'nsjail-path', value: 'FILE', help: 'the nsjail executable (embedded, else from PATH)', parse: path },
-  { name: 'api-key', value: 'KEY', help: 'one more key to accept; better given as THREADBOX_API_KEY', parse: apiKey },
-  { name: 'origins', value: 'LIST', help: 'browser origins that may call, by comma (all)', parse: origins },
-  { name: 'memory-mb', value: 'N', help: 'memory of a sandbox, 0: no limit (2048)', parse: number(0) },
-  { name: 'processes', value: 'N', help: 'processes of a sandbox, 0: no limit (512)', parse: number(0) },
-  { name: 'cpus', value: 'N', help: 'CPU cores of a sandbox, 0: no limit (2)', parse: number(0, 1024, false) },
-  { name: 'disk-mb', value: 'N', help: 'disk of a sandbox, 0: no limit (10240)', parse: number(0) },
-  { name: 'network', value: 'public|none', help: 'what sandboxes reach without rules (public)', parse: network },
-  {
-    name: 'network-private',
-    value: 'LIST',
-    help: 'CIDRs, with :PORT or not, that rules may name though they are private (none)',
-    parse: ranges,
-  },
-  { name: 'grace-ms', value: 'N', help: 'how long runs may go on after SIGTERM (3000)', parse: number(0, 3_600_000) },
-  { name: 'idle-ms', value: 'N', help: 'stop a sandbox not used for so long, 0: never (3600000)', parse: number(0) },
-  { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
-  { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
-  { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },
-  { name: 'model-window', value: 'N', help: 'tokens that the model takes (as it is known)', parse: number(1) },
-  {
-    name: 'providers',
-    value: 'JSON',
-    help: 'more providers: {"NAME":{"wire","baseUrl","keyEnv"}}',
-    parse: parseProviders,
-  },
-  { name: 'prices', value: 'JSON', help: 'USD per million tokens: {"MODEL":{"input","output"}}', parse: parsePrices },
-  { name: 'thread-budget-usd', value: 'N', help: 'of one thread, 0: no limit (0)', parse: number(0, 1e9, false) },
-  {
-    name: 'key-day-budget-usd',
-    value: 'N',
-    help: 'of one API key a day, 0: no limit (0)',
-    parse: number(0, 1e9, false),
-  },
-  { name: 'day-budget-usd', value: 'N', help: 'of the server a day, 0: no limit (0)', parse: number(0, 1e9, false) },
-]
 
 /** All that is wrong with the settings, a line each, each with the name of its setting. */
 export class ConfigError extends Error {
@@ -186,11 +95,10 @@ export async function readConfig(flags: readonly string[], environment: NodeJS.P
 function configOf(values: ReadonlyMap<string, unknown>): Config {
   const get = <Value>(name: string, fallback: Value) => (values.get(name) as Value | undefined) ?? fallback
   const find = <Value>(name: string) => values.get(name) as Value | undefined
-  const [agentsDirectory, nsjailPath, key] = [
-    find<string>('agents'),
-    find<string>('nsjail-path'),
-    find<string>('api-key'),
-  ]
+  const agentsDirectory = find<string>('agents')
+  const nsjailPath = find<string>('nsjail-path')
+  const publicUrl = find<string>('public-url')
+  const key = find<string>('api-key')
   const allowed = find<string[]>('origins')
   return {
     backend: get('backend', 'nsjail'),
@@ -207,9 +115,13 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     networkPrivate: get<Rule[]>('network-private', []),
     graceMs: get('grace-ms', 3000),
     idleMs: get('idle-ms', 3_600_000),
+    dockerImage: get('docker-image', 'debian:12-slim'),
+    e2bTemplate: get('e2b-template', 'base'),
+    plugins: get<string[]>('plugin', []),
     models: modelsOf(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),
+    ...(publicUrl && { publicUrl }),
     ...(key && { apiKey: key }),
     ...(allowed && { origins: allowed }),
   }
@@ -236,7 +148,7 @@ function readFlags(flags: readonly string[], problems: string[]): Map<string, st
   const given = new Map<string, string>()
   for (let index = 0; index < flags.length; index++) {
     const flag = flags[index] ?? ''
-    const [, name, inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(flag) ?? []
+    const [, name, inline] = /^--([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(flag) ?? []
     if (!name) {
       problems.push(`${flag}: not a flag`)
       continue
@@ -264,16 +176,4 @@ async function readFile(file: string | undefined, problems: string[]): Promise<[
 function settingText(value: unknown): string {
   if (Array.isArray(value)) return value.join(',')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
-}
-
-function apiKey(value: string): string {
-  if (value.length < 16 || /\s/.test(value)) throw new Error('must be 16 or more characters without spaces')
-  return value
-}
-
-function defaultDataDirectory(): string {
-  if (process.getuid?.() === 0) return '/var/lib/threadbox'
-  const { XDG_DATA_HOME } = process.env
-  const home = XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), '.local/share')
-  return join(home, 'threadbox')
 }

@@ -21,9 +21,23 @@ export interface Limits {
 export interface EnvironmentSpec {
   /** Chosen by the caller, `env_` over a UUIDv7; safe as a file name. */
   id: string
-  /** Absolute path of a root file system on the host, or undefined for the backend's own base. */
+  /** What it starts from, each backend by its own field; without it, by the backend's default. nsjail: a base. */
   base?: string
+  /** docker: an image. */
+  image?: string
+  /** e2b: a template. */
+  template?: string
   limits: Limits
+  /** The sandbox's own variables, for a backend that sets them for all that runs. Each spawn brings them anyway. */
+  env?: Readonly<Record<string, string>>
+  /** For a backend whose environments do not leave through the server's proxy. */
+  network?: NetworkSpec
+}
+
+/** What an environment may reach. Each layer must allow; undefined `allowOut` allows all that is public. */
+export interface NetworkSpec {
+  mode: 'public' | 'none'
+  layers: readonly { allowOut?: readonly string[]; denyOut?: readonly string[] }[]
 }
 
 /** Where isolated environments live. Built once by its plugin, then shared by all of the server. */
@@ -64,8 +78,15 @@ export interface SpawnOptions {
   env?: Readonly<Record<string, string>>
   /** `pipe`: the process reads `stdin` until it is ended. `ignore` (default): it reads end of file at once. */
   stdin?: 'pipe' | 'ignore'
+  /** A terminal of this size instead of pipes: what it prints is all in `stdout`, `stdin` is its keyboard. */
+  pty?: TerminalSize
   /** Aborted: the whole process tree is killed; `exited` resolves once it is dead. */
   signal?: AbortSignal
+}
+
+export interface TerminalSize {
+  columns: number
+  rows: number
 }
 
 export interface ProcessExit {
@@ -76,7 +97,7 @@ export interface ProcessExit {
 
 export interface SandboxProcess {
   readonly pid: number
-  /** Present with `stdin: 'pipe'`. */
+  /** Present with `stdin: 'pipe'` and with `pty`. */
   readonly stdin?: WritableStream<Uint8Array>
   /** Ends when the process has ended, even if one it left in the background still holds it open. */
   readonly stdout: ReadableStream<Uint8Array>
@@ -85,6 +106,8 @@ export interface SandboxProcess {
   readonly exited: Promise<ProcessExit>
   /** SIGKILL to every descendant, wherever it fled; other signals to the process's group. Resolves when it is delivered. */
   kill(signal?: NodeJS.Signals): void
+  /** Of a process with a `pty`; its programs are told by SIGWINCH. */
+  resize?(size: TerminalSize): void
 }
 
 export interface FileInfo {

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError, readConfig, settings } from '../src/config.ts'
+import { ConfigError, readConfig } from '../src/config.ts'
+import { settings } from '../src/settings.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-config-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -33,6 +34,9 @@ test('defaults are complete', async () => {
     idleMs: 3_600_000,
     network: 'public',
     networkPrivate: [],
+    dockerImage: 'debian:12-slim',
+    e2bTemplate: 'base',
+    plugins: [],
     models: { providers: {}, prices: {}, budgets: { threadUsd: 0, keyDayUsd: 0, dayUsd: 0 } },
   })
 })
@@ -64,6 +68,10 @@ describe('every setting', () => {
     'data-dir': ['/data', { dataDirectory: '/data' }],
     agents: ['/agents', { agentsDirectory: '/agents' }],
     'nsjail-path': ['/opt/nsjail', { nsjailPath: '/opt/nsjail' }],
+    'docker-image': ['node:22', { dockerImage: 'node:22' }],
+    'e2b-template': ['code-interpreter-v1', { e2bTemplate: 'code-interpreter-v1' }],
+    'public-url': ['https://box.example', { publicUrl: 'https://box.example' }],
+    plugin: ['/a.ts, /b.ts', { plugins: ['/a.ts', '/b.ts'] }],
     'api-key': ['0123456789abcdef', { apiKey: '0123456789abcdef' }],
     origins: ['https://a.example, http://localhost:3000', { origins: ['https://a.example', 'http://localhost:3000'] }],
     'memory-mb': ['512', { limits: { memoryMb: 512 } }],

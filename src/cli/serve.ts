@@ -13,6 +13,7 @@ import { countKeys } from '../db/keys.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { createEgress } from '../egress/egress.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
@@ -71,13 +72,16 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
   })
   let isClosing = false
   // Who has a key may be silent for as long as a command or a stream takes.
-  const app = createApp(runtime, request => server.timeout(request, 0))
-  const server = listen(config, request => {
+  const app = createApp(runtime, {
+    onAdmitted: request => server.timeout(request, 0),
+    upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
+  })
+  const server = listen(config, async request => {
     if (isClosing && request.method !== 'GET') {
       const refusal = new ApiError('shutting_down', 'The server is shutting down.')
       return Response.json(refusal, { status: refusal.status })
     }
-    return app.fetch(request)
+    return answerOf(await app.fetch(request))
   })
   console.log(`threadbox listening on ${server.url.origin}`)
   if (!config.apiKey && countKeys(db) === 0) {
@@ -111,9 +115,10 @@ async function readAgents({ agentsDirectory }: Config) {
   }
 }
 
-function listen({ host, port }: Config, fetch: (request: Request) => Response | Promise<Response>) {
+function listen({ host, port }: Config, fetch: (request: Request) => Promise<Response | undefined>) {
   try {
-    return Bun.serve({
+    return Bun.serve<SocketHandlers>({
+      websocket,
       hostname: host,
       port,
       idleTimeout: STRANGER_IDLE_SECONDS,

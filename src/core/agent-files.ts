@@ -2,9 +2,10 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import type { AgentInput, AgentOptions } from '../db/agents.ts'
+import type { AgentInput, AgentOptions, AgentSandbox } from '../db/agents.ts'
 import { messageOf } from '../errors.ts'
 import { fieldOf } from '../json.ts'
+import type { Limits as SandboxLimits } from '../plugin.ts'
 import { assertRules } from './networks.ts'
 
 /** An object of these fields and no other: a mistyped name is told. */
@@ -66,7 +67,9 @@ const AgentFile = exact({
       ),
       setup: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
       cwd: Type.Optional(Path),
-      base: Type.Optional(Path),
+      base: Type.Optional(Type.String({ minLength: 1 })),
+      image: Type.Optional(Type.String({ minLength: 1 })),
+      template: Type.Optional(Type.String({ minLength: 1 })),
       limits: Type.Optional(Limits),
     }),
   ),
@@ -113,14 +116,12 @@ const toSandbox = ({
   files = {},
   envs = {},
   setup = [],
-  cwd,
-  base,
   limits = {},
-}: NonNullable<Static<typeof AgentFile>['sandbox']>) => ({
+  ...rest
+}: NonNullable<Static<typeof AgentFile>['sandbox']>): AgentSandbox => ({
   files,
   envs,
   setup,
-  limits,
-  ...(cwd !== undefined && { cwd }),
-  ...(base !== undefined && { base }),
+  limits: limits as SandboxLimits,
+  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'template'>),
 })

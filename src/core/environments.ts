@@ -1,9 +1,9 @@
 import { ApiError } from '../errors.ts'
-import type { Backend, Environment, Limits } from '../plugin.ts'
+import type { Backend, Environment, EnvironmentSpec } from '../plugin.ts'
 
 /** The environments of all sandboxes, each on the backend that made it. */
 export interface Environments {
-  create(spec: { id: string; backend: string; base?: string; limits: Limits }): Promise<Environment>
+  create(spec: EnvironmentSpec & { backend: string }): Promise<Environment>
   /** Throws sandbox_unavailable when the backend is not here or has lost it. */
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
   /** Idempotent; also for one that is not there. */

@@ -29,7 +29,7 @@ export function createNetworks(db: Database, { network: mode, networkPrivate: ce
     policyOf(environmentId) {
       const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
       if (!network) throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
-      return { mode, ceiling, layers: [network.agent, network.own].flatMap(rules => (rules ? [layerOf(rules)] : [])) }
+      return { mode, ceiling, layers: networkLayers(network).map(layerOf) }
     },
     prepare(environmentId, network) {
       if (network) prepared.set(environmentId, network)
@@ -37,6 +37,10 @@ export function createNetworks(db: Database, { network: mode, networkPrivate: ce
     },
   }
 }
+
+/** Each of them must allow. */
+export const networkLayers = ({ agent, own }: SandboxNetwork): NetworkRules[] =>
+  [agent, own].filter(rules => rules !== undefined)
 
 /** A new sandbox's network: its agent's rules, narrowed by the request's. Throws invalid_request, and forbidden for a token. */
 export function networkFor(caller: Caller, options: AgentOptions, request: NetworkRequest): SandboxNetwork {

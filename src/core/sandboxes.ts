@@ -13,7 +13,7 @@ import { runShell } from '../guest/shell.ts'
 import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
-import { type NetworkRequest, networkFor } from './networks.ts'
+import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
 
 const DEFAULT_CWD = '/home/user'
 
@@ -61,7 +61,11 @@ export async function createSandbox(
     id: place.environmentId,
     backend: place.backend,
     limits: limitsOf({ ...config.limits, ...defaults.limits }),
+    env: envs,
+    network: { mode: config.network, layers: networkLayers(network) },
     ...(defaults.base !== undefined && { base: defaults.base }),
+    ...(defaults.image !== undefined && { image: defaults.image }),
+    ...(defaults.template !== undefined && { template: defaults.template }),
   })
   // Set-up commands run before there is a row to find the rules in.
   networks.prepare(place.environmentId, network)

@@ -11,7 +11,12 @@ export interface AgentSandbox {
   envs: Record<string, string>
   setup: string[]
   cwd?: string
+  /** For nsjail. */
   base?: string
+  /** For docker. */
+  image?: string
+  /** For e2b. */
+  template?: string
   limits: Limits
 }
 
@@ -55,6 +60,8 @@ const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isStrings(value.setup) &&
   isOptionalString(value.cwd) &&
   isOptionalString(value.base) &&
+  isOptionalString(value.image) &&
+  isOptionalString(value.template) &&
   isObject(value.limits) &&
   Object.values(value.limits).every(limit => typeof limit === 'number')
 

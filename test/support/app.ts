@@ -17,6 +17,7 @@ import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { createEgress } from '../../src/egress/egress.ts'
+import { answerOf, type SocketHandlers, websocket } from '../../src/http/socket.ts'
 import type { Backend, Engine } from '../../src/plugin.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import type { Runtime } from '../../src/runtime.ts'
@@ -47,7 +48,7 @@ export class TestApp {
   /** Every environment that was ever asked for. */
   readonly environmentIds: string[] = []
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
-  #server: ReturnType<typeof Bun.serve> | undefined
+  #server: Bun.Server<SocketHandlers> | undefined
 
   constructor(
     readonly flags: readonly string[],
@@ -66,14 +67,18 @@ export class TestApp {
     this.runtime = this.#runtime(config)
     this.key = createKey(this.runtime.db, { team: 'default', name: 'test' }).key
     this.foreignKey = createKey(this.runtime.db, { team: 'other', name: 'test' }).key
-    const app = createApp(this.runtime)
-    this.#server = Bun.serve({
+    const app = createApp(this.runtime, {
+      upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
+    })
+    const server = Bun.serve<SocketHandlers>({
+      websocket,
       hostname: '127.0.0.1',
       port: 0,
       idleTimeout: 0,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: request => app.fetch(request),
+      fetch: async request => answerOf(await app.fetch(request)),
     })
+    this.#server = server
     this.url = this.#server.url.origin
   }
 

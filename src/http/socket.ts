@@ -1,0 +1,44 @@
+import type { ServerWebSocket, WebSocketHandler } from 'bun'
+import { ApiError } from '../errors.ts'
+
+/** The other end of a WebSocket: a browser, or a program of the caller. */
+export type Peer = Pick<ServerWebSocket, 'send' | 'close' | 'getBufferedAmount' | 'ping'>
+
+/** What a route makes of a WebSocket. Nothing here may throw. */
+export interface SocketHandlers {
+  open?(peer: Peer): void
+  message(peer: Peer, data: string | Buffer): void
+  /** What was sent has gone out. */
+  drain?(peer: Peer): void
+  /** Called once, also when the connection was lost. */
+  close(peer: Peer, code: number, reason: string): void
+}
+
+/** Turns a request into a WebSocket. False when the request asks for none. */
+export type Upgrade = (request: Request, handlers: SocketHandlers, headers?: Headers) => boolean
+
+/** The largest message that a peer may send. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+/** For `Bun.serve`: every socket brings its own handlers. */
+export const websocket: WebSocketHandler<SocketHandlers> = {
+  maxPayloadLength: MAX_MESSAGE_BYTES,
+  idleTimeout: 0,
+  open: peer => peer.data.open?.(peer),
+  message: (peer, data) => peer.data.message(peer, data),
+  drain: peer => peer.data.drain?.(peer),
+  close: (peer, code, reason) => peer.data.close(peer, code, reason),
+}
+
+const SWITCHING_PROTOCOLS = 101
+
+/** Answers a route that is a WebSocket. Throws invalid_request when the request asks for none. */
+export function upgraded(upgrade: Upgrade, request: Request, handlers: SocketHandlers, headers?: Headers): Response {
+  if (!upgrade(request, handlers, headers))
+    throw new ApiError('invalid_request', 'Here is a WebSocket: ask to upgrade.')
+  return new Response(null, { status: SWITCHING_PROTOCOLS })
+}
+
+/** What `Bun.serve` wants to be given: nothing, once the request is a WebSocket. */
+export const answerOf = (response: Response): Response | undefined =>
+  response.status === SWITCHING_PROTOCOLS ? undefined : response
