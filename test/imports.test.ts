@@ -39,7 +39,7 @@ function targetOf(file: string, to: string): string {
 /** From the top down. Each may import itself and what is below it. */
 const floors = [
   ['main', 'cli'],
-  ['app'],
+  ['app', 'contract'],
   ['http'],
   ['core'],
   ['runs', 'db', 'guest', 'gateway', 'egress'],

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNsjailBackend } from 'nsjail-wrapper'
+import { countSleepers } from '../../src/contract/sleepers.ts'
 import { newId } from '../../src/db/id.ts'
 import { runShell } from '../../src/guest/shell.ts'
 import type { Environment } from '../../src/plugin.ts'
@@ -34,10 +35,7 @@ export async function openTestSandbox(): Promise<TestSandbox> {
   return {
     environment,
     shell,
-    async sleepers(mark) {
-      const list = `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null`
-      return Number(await shell(`${list} | grep -c '^sleep ${mark} $'`))
-    },
+    sleepers: mark => countSleepers(environment, mark),
     async close() {
       await environment.destroy()
       await backend.close()

@@ -1,0 +1,38 @@
+import { parseChunk } from '../stream/chunk.ts'
+import type { Expect } from './kit.ts'
+import type { TurnResult } from './turn.ts'
+
+/** Every chunk is one that clients take; each part begins, goes on and ends once, and no tool call is left open. */
+export function expectGrammar(expect: Expect, { chunks, events }: TurnResult): void {
+  const open = new Set<string>()
+  const tools = new Map<string, string>()
+  for (const chunk of chunks) {
+    expect(parseChunk(JSON.stringify(chunk))).toEqual(chunk)
+    if ('delta' in chunk) expect([chunk.delta !== '', open.has(chunk.id)]).toEqual([true, true])
+    if (chunk.type === 'text-start' || chunk.type === 'reasoning-start') {
+      expect(open.size).toBe(0)
+      open.add(chunk.id)
+    }
+    if (chunk.type === 'text-end' || chunk.type === 'reasoning-end') expect(open.delete(chunk.id)).toBe(true)
+    if ('toolCallId' in chunk) {
+      const before = tools.get(chunk.toolCallId)
+      expect(`${before ?? 'nothing'}, ${chunk.type}`).toMatch(toolOrder)
+      tools.set(chunk.toolCallId, chunk.type)
+    }
+  }
+  expect(open.size).toBe(0)
+  expect([...tools.values()].filter(last => !last.startsWith('tool-output'))).toEqual([])
+  expect(chunks.at(-1)).toEqual({ type: 'finish' })
+  // The writer hides what makes no sense. An engine does not need it to.
+  const called = events.flatMap(event => (event.type === 'tool-call' ? [event.callId] : []))
+  expect(new Set(called).size).toBe(called.length)
+}
+
+const toolOrder = new RegExp(
+  [
+    'nothing, tool-input-start',
+    'tool-input-(start|delta), tool-input-(delta|available)',
+    'tool-input-(start|delta|available), tool-output-error',
+    'tool-input-available, tool-output-available',
+  ].join('|'),
+)
