@@ -143,7 +143,7 @@ function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
   }
 }
 
-/** `--name value` and `--name=value`. */
+/** `--name value` and `--name=value`. Of one given twice the last, unless it is a list that repeats. */
 function readFlags(flags: readonly string[], problems: string[]): Map<string, string> {
   const given = new Map<string, string>()
   for (let index = 0; index < flags.length; index++) {
@@ -155,7 +155,10 @@ function readFlags(flags: readonly string[], problems: string[]): Map<string, st
     }
     const value = inline ?? flags[++index]
     if (value === undefined) problems.push(`--${name}: wants a value`)
-    else given.set(name, value)
+    else {
+      const before = settings.find(each => each.name === name)?.repeats ? given.get(name) : undefined
+      given.set(name, before === undefined ? value : `${before},${value}`)
+    }
   }
   return given
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { LoadPlugins } from './cli/serve.ts'
+import type { LoadPlugins, Plugins } from './cli/open-runtime.ts'
 import { messageOf } from './errors.ts'
 import type { Backend, Engine } from './plugin.ts'
 
@@ -22,6 +22,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       return 0
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
+    case 'plugin':
+      return (await (await import('./cli/plugin.ts')).plugin(args, loadPlugins)) ? 0 : 1
     case 'licenses':
       await (await import('./cli/licenses.ts')).licenses()
       return 0
@@ -45,7 +47,8 @@ const guestExecutable = (): string =>
   import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
 
 /** The plugins of this build. Nothing of them runs before its first use. */
-const loadPlugins: LoadPlugins = async ({ nsjailPath, idleMs }, context) => {
+const loadPlugins: LoadPlugins = async (config, context) => {
+  const { nsjailPath, idleMs } = config
   const [{ nsjail }, { echo }, { aiSdk }] = await Promise.all([
     import('nsjail-wrapper'),
     import('../plugins/echo/index.ts'),
@@ -54,11 +57,24 @@ const loadPlugins: LoadPlugins = async ({ nsjailPath, idleMs }, context) => {
   const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo, aiSdk]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()
+  const files = new Map<string, string>()
   for (const { name, backend, engine } of plugins) {
     if (backend) backends.set(name, backend(context))
     if (engine) engines.set(name, engine(context))
   }
-  return { backends, engines }
+  let external: Plugins['external'] = []
+  if (config.plugins.length > 0) {
+    const { loadExternal } = await import('./external/load.ts')
+    const taken = plugins.map(({ name }) => name)
+    const loaded = await loadExternal(config.plugins, { taken, context, guestExecutable: guestExecutable() })
+    for (const { backend, file } of loaded.backends) {
+      backends.set(backend.name, backend)
+      files.set(backend.name, file)
+    }
+    for (const engine of loaded.engines) engines.set(engine.name, engine)
+    external = loaded.files
+  }
+  return { backends, engines, files, external }
 }
 
 try {

@@ -10,6 +10,8 @@ export interface Setting {
   help: string
   /** Gives the checked value, or throws with what it should be. */
   parse: (text: string) => unknown
+  /** Given several times, its values add up. */
+  repeats?: true
 }
 
 const text = (value: string) => {
@@ -77,7 +79,13 @@ export const settings: readonly Setting[] = [
   { name: 'docker-image', value: 'IMAGE', help: 'of agents on docker that name none (debian:12-slim)', parse: text },
   { name: 'e2b-template', value: 'NAME', help: 'of agents on e2b that name none (base)', parse: text },
   { name: 'public-url', value: 'URL', help: 'where this server is reached from outside', parse: publicUrl },
-  { name: 'plugin', value: 'FILES', help: 'TypeScript files of more backends and engines, by comma', parse: paths },
+  {
+    name: 'plugin',
+    value: 'FILES',
+    help: 'TypeScript files of more backends and engines, by comma or again',
+    parse: paths,
+    repeats: true,
+  },
   { name: 'api-key', value: 'KEY', help: 'one more key to accept; better given as THREADBOX_API_KEY', parse: apiKey },
   { name: 'origins', value: 'LIST', help: 'browser origins that may call, by comma (all)', parse: origins },
   { name: 'memory-mb', value: 'N', help: 'memory of a sandbox, 0: no limit (2048)', parse: number(0) },

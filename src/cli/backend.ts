@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { version } from '../../package.json'
 import { type Config, ConfigError } from '../config.ts'
-import { findSetting, saveSetting } from '../db/settings.ts'
+import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
 import type { Backend, Check } from '../plugin.ts'
 
 /** The backend that new sandboxes go to. Throws a ConfigError when this build has none of that name. */
@@ -15,14 +15,19 @@ export function getBackend(backends: ReadonlyMap<string, Backend>, name: string)
  * Throws with what the backend lacks. What has passed is not tried again until the machine restarts: the probes take as
  * long as all the rest of a start.
  */
-export async function assertBackend(db: Database, backend: Backend, config: Config): Promise<void> {
+export async function assertBackend(
+  db: Database,
+  backend: Backend,
+  { nsjailPath }: Config,
+  pluginFile?: string,
+): Promise<void> {
   const boot = await Bun.file('/proc/sys/kernel/random/boot_id').text()
-  const state = [version, boot.trim(), process.getuid?.(), config.nsjailPath].join(' ')
-  const setting = `passed_checks_${backend.name}`
-  if (findSetting(db, setting) === state) return
+  const plugin = pluginFile && `${pluginFile} ${Bun.file(pluginFile).lastModified}`
+  const state = [version, boot.trim(), process.getuid?.(), nsjailPath, plugin].join(' ').trim()
+  if (findPassedChecks(db, backend.name) === state) return
   const failed = (await backend.check()).filter(isFatal)
   if (failed.length > 0) throw new Error(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
-  saveSetting(db, setting, state)
+  savePassedChecks(db, backend.name, state)
 }
 
 /** One that keeps the server from starting. */

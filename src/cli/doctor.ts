@@ -2,7 +2,7 @@ import { readConfig } from '../config.ts'
 import type { PluginContext } from '../plugin.ts'
 import { describeCheck, getBackend, isFatal } from './backend.ts'
 import { log } from './log.ts'
-import type { LoadPlugins } from './serve.ts'
+import type { LoadPlugins } from './open-runtime.ts'
 
 /** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
 export async function doctor(flags: readonly string[], load: LoadPlugins): Promise<boolean> {

@@ -3,23 +3,14 @@ import { type Config, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
 import { readAgentFiles } from '../core/agent-files.ts'
 import { ensureCoder } from '../core/coder.ts'
-import { createEnvironments } from '../core/environments.ts'
-import { createModelGateway } from '../core/models.ts'
-import { createNetworks } from '../core/networks.ts'
 import { removeExpired, removeOrphans } from '../core/sweep.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
 import { countKeys } from '../db/keys.ts'
-import { lockDirectory } from '../db/lock.ts'
-import { createEgress } from '../egress/egress.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
-import type { Backend, Engine, PluginContext } from '../plugin.ts'
-import { createRuns } from '../runs/registry.ts'
-import type { Runtime } from '../runtime.ts'
-import { assertBackend, getBackend } from './backend.ts'
 import { log } from './log.ts'
-import { openIn } from './open-data.ts'
+import { type LoadPlugins, openRuntime } from './open-runtime.ts'
 
 const HOUSEKEEPING_MS = 10_000
 /** Connections of those who have shown no key are closed after this silence: they would use up the descriptors. */
@@ -27,38 +18,11 @@ const STRANGER_IDLE_SECONDS = 10
 /** Once all runs have ended, what readers have not taken by then is lost to them. */
 const FLUSH_MS = 1000
 
-export interface Plugins {
-  backends: ReadonlyMap<string, Backend>
-  engines: ReadonlyMap<string, Engine>
-}
-
-/** Makes the plugins of this build. */
-export type LoadPlugins = (config: Config, context: PluginContext) => Promise<Plugins>
-
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
 export async function serve(flags: readonly string[], load: LoadPlugins): Promise<void> {
   const config = await readConfig(flags, process.env)
-  const db = await openIn(config.dataDirectory)
-  const lock = lockDirectory(config.dataDirectory)
-  if (!lock) throw new Error(`--data-dir: another server runs on ${config.dataDirectory}`)
-  const gateway = createModelGateway(db, config.models, process.env, log)
-  const networks = createNetworks(db, config)
-  const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
-  const { dataDirectory } = config
-  const { backends, engines } = await load(config, { dataDirectory, serveProxy: egress.serve, log })
-  await assertBackend(db, getBackend(backends, config.backend), config)
-  const runtime: Runtime = {
-    config,
-    db,
-    backends,
-    engines,
-    environments: createEnvironments(backends),
-    runs: createRuns(db, { log }),
-    gateway,
-    networks,
-    egress,
-    log,
-  }
+  const { runtime, close } = await openRuntime(config, load, log)
+  const { db, engines, gateway } = runtime
   const interrupted = runtime.runs.recover()
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
@@ -101,10 +65,7 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
   await runtime.runs.close(config.graceMs)
   await Promise.race([server.stop(), Bun.sleep(FLUSH_MS)])
   await server.stop(true)
-  egress.close()
-  for (const each of backends.values()) await each.close()
-  db.close()
-  lock.release()
+  await close()
 }
 
 async function readAgents({ agentsDirectory }: Config) {

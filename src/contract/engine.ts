@@ -1,35 +1,14 @@
 import { runShell } from '../guest/shell.ts'
-import type { Engine, Environment, ModelAccess } from '../plugin.ts'
+import type { Engine, Environment } from '../plugin.ts'
 import { expectGrammar } from './grammar.ts'
 import type { Kit } from './kit.ts'
+import type { EngineContract, Scene } from './scene.ts'
 import { countSleepers } from './sleepers.ts'
 import { playTurn, type TurnInit } from './turn.ts'
 import { until } from './until.ts'
 
-/** What an engine is to do in a test. */
-export type Scene =
-  | { does: 'say'; text: string }
-  /** Runs it as a Bash call. */
-  | { does: 'run'; command: string }
-  /** Says words for seconds. */
-  | { does: 'say slowly' }
-  /** Tells how many earlier user messages it was given. */
-  | { does: 'remember' }
-  | { does: 'fail at once' }
-  | { does: 'fail after a word' }
-  /** Calls a tool with what is no JSON, then one that is not there, then says `recovered`. */
-  | { does: 'call badly' }
-  | { does: 'wait for its model for ever' }
-  | { does: 'wait for ever after a word' }
-
-export interface EngineUnderTest {
+export interface EngineUnderTest extends EngineContract {
   engine: Engine
-  openModel?: () => ModelAccess
-  /** Prepares a scene. Returns the prompt that brings it about, or undefined when the engine cannot do such a thing. */
-  stage(scene: Scene): string | undefined
-  /** Connections to its model that are still open; 0 when it has none. */
-  openCalls(): number
-  close(): Promise<void>
 }
 
 /** Where the engine under test works. */
@@ -50,6 +29,7 @@ export function describeEngine(
 ): void {
   describe(`engine ${name}`, () => {
     const subject = open()
+    const openCalls = () => subject.openCalls?.() ?? 0
     let sandbox: SandboxForEngine | undefined
     let processes: string
     const inside = (): Environment => {
@@ -101,7 +81,7 @@ export function describeEngine(
     }, 60_000)
     afterAll(async () => {
       await sandbox?.close()
-      await subject.close()
+      await subject.close?.()
     }, 60_000)
     scene('says a text', { does: 'say', text: 'One two, three.' }, async prompt => {
       const result = await play(prompt)
@@ -149,11 +129,11 @@ export function describeEngine(
       const result = await cancelled(
         prompt,
         () => false,
-        () => until(() => subject.openCalls() > 0),
+        () => until(() => openCalls() > 0),
       )
       expect([result.end, result.parts]).toEqual([{ status: 'cancelled' }, []])
       expect(result.tookMs).toBeLessThan(GRACE_MS)
-      await until(() => subject.openCalls() === 0)
+      await until(() => openCalls() === 0)
       expectGrammar(expect, result)
     })
 
@@ -162,7 +142,7 @@ export function describeEngine(
       expect(result.end).toEqual({ status: 'cancelled' })
       expect(result.text).not.toBe('')
       expect(result.tookMs).toBeLessThan(GRACE_MS)
-      await until(() => subject.openCalls() === 0)
+      await until(() => openCalls() === 0)
       expectGrammar(expect, result)
     })
 
@@ -210,7 +190,7 @@ export function describeEngine(
       await running.next()
       abort.abort()
       expect((await running.return({ status: 'cancelled' })).done).toBe(true)
-      await until(() => subject.openCalls() === 0)
+      await until(() => openCalls() === 0)
     })
 
     test('leaves no process behind', async () => {

@@ -1,3 +1,5 @@
+import type { Database } from 'bun:sqlite'
+import { findPlugin } from '../db/backends.ts'
 import { ApiError } from '../errors.ts'
 import type { Backend, Environment, EnvironmentSpec } from '../plugin.ts'
 
@@ -10,11 +12,13 @@ export interface Environments {
   destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
 }
 
-export function createEnvironments(backends: ReadonlyMap<string, Backend>): Environments {
+export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
-    if (!backend) throw new ApiError('sandbox_unavailable', `The sandbox is on the backend ${name}, which is not here.`)
-    return backend
+    if (backend) return backend
+    const file = findPlugin(db, name)
+    const why = file ? `which this server was not started with: --plugin ${file}` : 'which this server does not have'
+    throw new ApiError('sandbox_unavailable', `The sandbox is on the backend ${name}, ${why}.`)
   }
   const find = (sandbox: { backend: string; environmentId: string }) =>
     backendOf(sandbox.backend).open(sandbox.environmentId)

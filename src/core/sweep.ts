@@ -1,3 +1,4 @@
+import { findPassedChecks } from '../db/backends.ts'
 import { newId } from '../db/id.ts'
 import { listEnvironments, listExpiredSandboxes } from '../db/sandboxes.ts'
 import { messageOf } from '../errors.ts'
@@ -13,12 +14,14 @@ export async function removeExpired(runtime: Runtime): Promise<void> {
 
 /**
  * Removes environments that a crash left between their creation and their row, or between the row's deletion and
- * theirs. Never rejects: what fails is logged, and met again at the next start.
+ * theirs. Never rejects: what fails is logged, and met again at the next start. A backend that was never used with this
+ * data directory has none: it is not asked, and may be one that cannot run here.
  */
-export async function removeOrphans({ db, backends, environments, log }: Runtime): Promise<void> {
+export async function removeOrphans({ config, db, backends, environments, log }: Runtime): Promise<void> {
   // Ids sort by time: what is made from now on may wait for its row.
   const now = newId('env')
   for (const [name, backend] of backends) {
+    if (name !== config.backend && findPassedChecks(db, name) === undefined) continue
     try {
       const present = await backend.list()
       const known = new Set(listEnvironments(db, name))

@@ -2,7 +2,7 @@ import { describeEngine as describe, type EngineUnderTest } from '../../src/cont
 import { bunKit } from '../support/kit.ts'
 import { openTestSandbox } from '../support/sandbox.ts'
 
-export type { Scene } from '../../src/contract/engine.ts'
+export type { Scene } from '../../src/contract/scene.ts'
 
 /** The contract of engines, as tests of bun:test, in an nsjail sandbox. */
 export const describeEngine = (name: string, open: () => EngineUnderTest): void =>

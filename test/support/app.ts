@@ -96,7 +96,7 @@ export class TestApp {
     const backends = new Map<string, Backend>([['nsjail', sandboxes.backend!(context)]])
     const engines = new Map<string, Engine>()
     for (const { name, engine } of [echo, aiSdk]) engines.set(name, engine!(context))
-    const environments = createEnvironments(backends)
+    const environments = createEnvironments(db, backends)
     return {
       config,
       db,

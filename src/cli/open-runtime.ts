@@ -1,0 +1,56 @@
+import { basename } from 'node:path'
+import type { Config } from '../config.ts'
+import { createEnvironments } from '../core/environments.ts'
+import { createModelGateway } from '../core/models.ts'
+import { createNetworks } from '../core/networks.ts'
+import { rememberPlugin } from '../db/backends.ts'
+import { lockDirectory } from '../db/lock.ts'
+import { createEgress } from '../egress/egress.ts'
+import type { PluginFile } from '../external/import-plugins.ts'
+import type { Backend, Engine, PluginContext } from '../plugin.ts'
+import { createRuns } from '../runs/registry.ts'
+import type { Runtime } from '../runtime.ts'
+import { assertBackend, getBackend } from './backend.ts'
+import { openIn } from './open-data.ts'
+
+export interface Plugins {
+  backends: ReadonlyMap<string, Backend>
+  engines: ReadonlyMap<string, Engine>
+  /** The files of those backends that are not of this build, by their names. */
+  files: ReadonlyMap<string, string>
+  external: readonly PluginFile[]
+}
+
+/** Makes the plugins of this build and those of the configuration. */
+export type LoadPlugins = (config: Config, context: PluginContext) => Promise<Plugins>
+
+export interface OpenRuntime {
+  runtime: Runtime
+  /** Lets go of everything; environments go on. Runs are to have ended. */
+  close(): Promise<void>
+}
+
+/** All that use cases work with, on one data directory. Throws an error that says what is missing. */
+export async function openRuntime(config: Config, load: LoadPlugins, log: Runtime['log']): Promise<OpenRuntime> {
+  const { dataDirectory } = config
+  const db = await openIn(dataDirectory)
+  const lock = lockDirectory(dataDirectory)
+  if (!lock) throw new Error(`--data-dir: another server runs on ${dataDirectory}`)
+  const gateway = createModelGateway(db, config.models, process.env, log)
+  const networks = createNetworks(db, config)
+  const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
+  const { backends, engines, files } = await load(config, { dataDirectory, serveProxy: egress.serve, log })
+  for (const [name, file] of files) rememberPlugin(db, name, basename(file))
+  await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))
+  const environments = createEnvironments(db, backends)
+  const runs = createRuns(db, { log })
+  return {
+    runtime: { config, db, backends, engines, environments, runs, gateway, networks, egress, log },
+    async close() {
+      egress.close()
+      for (const each of backends.values()) await each.close()
+      db.close()
+      lock.release()
+    },
+  }
+}

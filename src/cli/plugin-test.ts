@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { readConfig } from '../config.ts'
+import { describeBackend } from '../contract/backend.ts'
+import { describeEngine } from '../contract/engine.ts'
+import { createRunner } from '../contract/runner.ts'
+import type { EngineContract } from '../contract/scene.ts'
+import { newId } from '../db/id.ts'
+import { checkedBackend } from '../external/checked-backend.ts'
+import type { PluginContext } from '../plugin.ts'
+import { describeCheck, getBackend, isFatal } from './backend.ts'
+import type { LoadPlugins, Plugins } from './open-runtime.ts'
+
+const limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
+
+/** Without a contract of its file: what needs no scene is tested nonetheless. */
+const noScenes: EngineContract = { stage: () => undefined }
+
+/** Runs the contract suites on what a file brings, in a data directory of their own. False when a test failed. */
+export async function testPlugin(file: string, flags: readonly string[], load: LoadPlugins): Promise<boolean> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'threadbox-plugin-'))
+  try {
+    const config = await readConfig([...flags, '--plugin', resolve(file), '--data-dir', dataDirectory], process.env)
+    const context: PluginContext = { dataDirectory, serveProxy: (_, socket) => void socket.destroy(), log: say }
+    const loaded = await load(config, context)
+    try {
+      return await runSuites(loaded, config.backend, context)
+    } finally {
+      for (const each of loaded.backends.values()) await each.close()
+    }
+  } finally {
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}
+
+async function runSuites(loaded: Plugins, backendName: string, context: PluginContext): Promise<boolean> {
+  const { expect } = await import('expect')
+  const runner = createRunner(expect, say)
+  const stop = () => runner.stop()
+  process.once('SIGINT', stop)
+  const plugins = loaded.external.flatMap(({ plugins, contract }) => plugins.map(plugin => ({ ...plugin, contract })))
+  for (const { name, backend, engine, contract } of plugins) {
+    if (backend) {
+      const failed = (await getBackend(loaded.backends, name).check()).filter(isFatal)
+      if (failed.length > 0) throw new Error(`${name} cannot run here:\n${failed.map(describeCheck).join('\n')}`)
+      describeBackend(runner.kit, name, async serveProxy => checkedBackend(backend({ ...context, serveProxy })))
+    }
+    if (!engine) continue
+    if (!contract) say(`note: the file exports no contract, so ${name} is given no scene to play`)
+    const under = { ...(contract ?? noScenes), engine: engine(context) }
+    describeEngine(
+      runner.kit,
+      name,
+      () => under,
+      async () => {
+        const environment = await getBackend(loaded.backends, backendName).create({ id: newId('env'), limits })
+        return { environment, close: () => environment.destroy() }
+      },
+    )
+  }
+  const { passed, failed, skipped } = await runner.run()
+  process.off('SIGINT', stop)
+  say(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} not run` : ''}`)
+  return failed === 0 && skipped === 0
+}
+
+const say = (line: string): void => console.log(line)

@@ -1,0 +1,19 @@
+import type { Database } from 'bun:sqlite'
+import { findSetting, saveSetting } from './settings.ts'
+
+const checksOf = (backend: string) => `passed_checks_${backend}`
+const pluginOf = (backend: string) => `plugin_of_${backend}`
+
+/** On what a backend's checks have passed. Undefined for one that was never the default on this data directory. */
+export const findPassedChecks = (db: Database, backend: string): string | undefined =>
+  findSetting(db, checksOf(backend))
+
+export const savePassedChecks = (db: Database, backend: string, state: string): void =>
+  saveSetting(db, checksOf(backend), state)
+
+/** The name of the plugin's file that a backend came from when it was last here. Undefined for one of the build. */
+export const findPlugin = (db: Database, backend: string): string | undefined => findSetting(db, pluginOf(backend))
+
+export function rememberPlugin(db: Database, backend: string, file: string): void {
+  if (findPlugin(db, backend) !== file) saveSetting(db, pluginOf(backend), file)
+}

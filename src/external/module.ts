@@ -1,0 +1,25 @@
+import { plugin } from 'bun'
+import { ApiError, messageOf } from '../errors.ts'
+import { connectGuest } from '../guest/host.ts'
+import { guestCommand, installGuest } from '../guest/install.ts'
+import { runShell } from '../guest/shell.ts'
+
+let isProvided = false
+
+/** Makes `import … from 'threadbox'` work in the files of plugins. A virtual module belongs to the process. */
+export function provideModule(guestExecutable: string): void {
+  if (isProvided) return
+  isProvided = true
+  const exports: typeof import('./helpers.ts') = {
+    ApiError,
+    messageOf,
+    runShell,
+    connectGuest,
+    installGuest: directory => installGuest(directory, guestExecutable),
+    guestCommand,
+  }
+  plugin({
+    name: 'threadbox',
+    setup: build => void build.module('threadbox', () => ({ exports, loader: 'object' })),
+  })
+}
