@@ -134,7 +134,7 @@ export function describeSpawn({ describe, test, expect }: Kit, subject: BackendS
       expect(await sleepers('7102')).toBe(0)
     })
 
-    test('a fork bomb spares the subject.environment, and dies with its timeout', async () => {
+    test('a fork bomb spares the environment, and dies with its timeout', async () => {
       const bomb = shell('bomb() { bomb | bomb & }; bomb; sleep 7109', { timeoutMs: 1000 })
       await expect(bomb).rejects.toMatchObject({ code: 'command_timeout' })
       expect((await shell('echo alive')).stdout).toBe('alive\n')
