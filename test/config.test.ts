@@ -60,6 +60,11 @@ describe('strength', () => {
   })
 })
 
+test('plugins may be named one by one, also in a flag each', async () => {
+  const flags = ['--plugin', '/a.ts', '--plugin=/b.ts,/c.ts']
+  expect((await readConfig(flags, { THREADBOX_PLUGIN: '/d.ts' })).plugins).toEqual(['/a.ts', '/b.ts', '/c.ts'])
+})
+
 describe('every setting', () => {
   const values: Record<string, [string, object]> = {
     backend: ['other', { backend: 'other' }],

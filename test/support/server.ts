@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
@@ -170,7 +170,7 @@ export class Server implements AsyncDisposable {
   /** Deletes its sandboxes, stops it and removes its directory. Throws when anything is left of them. */
   async close(): Promise<void> {
     if (!this.#process || this.#process.exitCode !== null || this.#process.signalCode) await this.start()
-    const environments = readdirSync(join(this.dataDirectory, 'sandboxes'))
+    const environments = this.#environments()
     for (;;) {
       const { sandboxes } = fulfilled(await this.ask('GET', '/v1/sandboxes'))
       if (sandboxes.length === 0) break
@@ -180,10 +180,16 @@ export class Server implements AsyncDisposable {
     const code = await this.stop()
     if (code !== 0) left.push(`exit code ${code}: ${this.stderr}`)
     left.push(...(await leftovers(`${this.dataDirectory}/`)))
-    left.push(...readdirSync(join(this.dataDirectory, 'sandboxes')))
+    left.push(...this.#environments())
     rmSync(this.dataDirectory, { recursive: true })
     if (!this.options.dataDirectory) rmSync(join(this.dataDirectory, '..'), { recursive: true })
     if (left.length > 0) throw new Error(`${basename(this.dataDirectory)} left behind:\n${left.join('\n')}`)
+  }
+
+  /** Of nsjail; none where another backend was used. */
+  #environments(): string[] {
+    const directory = join(this.dataDirectory, 'sandboxes')
+    return existsSync(directory) ? readdirSync(directory) : []
   }
 
   [Symbol.asyncDispose](): Promise<void> {
