@@ -9,6 +9,7 @@ const statuses = {
   agent_not_found: 404,
   sandbox_not_found: 404,
   thread_not_found: 404,
+  process_not_found: 404,
   file_not_found: 404,
   method_not_allowed: 405,
   command_timeout: 408,

@@ -1,4 +1,7 @@
 import type { Duplex } from 'node:stream'
+import type { EnvironmentProcesses } from './plugin/processes.ts'
+
+export type * from './plugin/processes.ts'
 
 /** A functional probe's outcome. `required` ones refuse to let the server start when they fail. */
 export interface Check {
@@ -61,6 +64,8 @@ export interface Environment {
   readonly confinement: string[]
   spawn(command: SpawnOptions): Promise<SandboxProcess>
   readonly files: EnvironmentFiles
+  /** Absent: the server keeps processes itself, over `spawn`, and they end with it. */
+  readonly processes?: EnvironmentProcesses
   /** A byte stream to a server on the environment's loopback. Rejects when nothing listens. */
   connect(port: number): Promise<Duplex>
   /** Ends every process and keeps the files; the next use starts it again. */

@@ -10,6 +10,9 @@ import type { Meta } from './meta.ts'
 import { removeEnvironment, stopJail } from './remove.ts'
 import type { StartedJail } from './start.ts'
 
+/** A guest that runs says at once what runs in it. */
+const ANSWERS_WITHIN_MS = 5000
+
 /** An environment as the backend keeps it. */
 export interface KeptEnvironment extends Environment {
   readonly meta: Meta
@@ -110,6 +113,12 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   const isIdle = (idleMs: number) =>
     mayRun && !destroyed && performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
 
+  /** A process that was started to stay is a use, whoever looks at it. What does not answer is not spared for it. */
+  const runsProcesses = async () => {
+    const processes = await Promise.race([connection?.processes.list(), Bun.sleep(ANSWERS_WITHIN_MS)]).catch(() => [])
+    return (processes ?? []).some(({ exit }) => !exit)
+  }
+
   return {
     id: place.id,
     meta,
@@ -121,6 +130,17 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     },
     spawn: options => use(guest => guest.spawn(options)),
     connect: port => use(guest => guest.connect(port)),
+    processes: {
+      start: options => use(guest => guest.processes.start(options)),
+      list: () => use(guest => guest.processes.list()),
+      get: pid => use(guest => guest.processes.get(pid)),
+      read: (pid, offset, options) => use(guest => guest.processes.read(pid, offset, options)),
+      write: (pid, bytes, signal) => use(guest => guest.processes.write(pid, bytes, signal)),
+      closeStdin: pid => use(guest => guest.processes.closeStdin(pid)),
+      signal: (pid, name) => use(guest => guest.processes.signal(pid, name)),
+      resize: (pid, size) => use(guest => guest.processes.resize(pid, size)),
+      remove: pid => use(guest => guest.processes.remove(pid)),
+    },
     files: {
       read: (path, signal) => use(guest => guest.files.read(path, signal)),
       write: (path, body, signal) => use(guest => guest.files.write(path, body, signal)),
@@ -133,6 +153,10 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     pause: () => lock(async () => (destroyed ? undefined : stop())),
     pauseIfIdle: async idleMs => {
       if (!isIdle(idleMs)) return
+      if (await runsProcesses()) {
+        lastUse = performance.now()
+        return
+      }
       await lock(async () => {
         mayRun &&= (await findJail(place)) !== undefined
         if (!isIdle(idleMs)) return

@@ -1,10 +1,13 @@
-import { closeSync, existsSync, statSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
-import { type Call, type Lane, lanes } from './call.ts'
+import type { ProcessExit, TerminalSize } from '../plugin.ts'
+import { type Call, lanes } from './call.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
+import { createInput, type Descriptor, descriptorOf, type Input, pump } from './pipes.ts'
 import { proxyVariables } from './proxy-variables.ts'
 import type { Reaper } from './reaper.ts'
-import { GuestError, type KillMessage, type SpawnRequest } from './requests.ts'
+import { type CommandRequest, type ControlMessage, GuestError, type SpawnRequest } from './requests.ts'
+import { openTerminal } from './terminal.ts'
 import { signal, type Trees } from './tree.ts'
 
 export interface GuestSystem {
@@ -13,6 +16,30 @@ export interface GuestSystem {
   reaper: Reaper
   /** How many processes commands may have. The guest itself has some to spare: it ends when it cannot make a thread. */
   maxProcesses: bigint | undefined
+}
+
+/** Where a command's output goes. */
+export interface Sink {
+  /** Waited for before more is read. */
+  take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void | Promise<void>
+  /** True once nobody wants the output any more: what is still to come is dropped. */
+  isGone(): boolean
+}
+
+/** A command that was started, and what it left in the background. */
+export interface Command {
+  readonly pid: number
+  /** Absent when it was started without. */
+  readonly input?: Input
+  /** Resolves when the command has ended and what it had printed was taken. */
+  readonly exited: Promise<ProcessExit>
+  readonly isRunning: boolean
+  /** SIGKILL to the whole tree; others to the command's group. */
+  signal(name: NodeJS.Signals): void
+  /** Resolves when nothing of the tree is alive. */
+  killTree(): Promise<void>
+  /** Does nothing without a terminal. */
+  resize(size: TerminalSize): void
 }
 
 const HOME = '/home/user'
@@ -26,8 +53,8 @@ const baseEnvironment = {
   ...proxyVariables,
 }
 
-/** Waits this long for a full pipe to be read before it tries again. */
-const FULL_PIPE_POLL_MS = 1
+/** What a terminal's last user printed is on its way through the kernel for a moment. */
+const TERMINAL_SETTLES_MS = 10
 
 /**
  * Runs one command for a call: pid as the reply, output in the lanes as it comes, exit code as the result. The call is
@@ -35,30 +62,45 @@ const FULL_PIPE_POLL_MS = 1
  * Throws a GuestError when it cannot be started.
  */
 export async function runCommand(call: Call, request: SpawnRequest, system: GuestSystem): Promise<void> {
+  const isGone = () => call.isOver
+  const laneOf = { stdout: lanes.down, stderr: lanes.error }
+  const command = startCommand(request, system, { take: (stream, bytes) => call.send(laneOf[stream], bytes), isGone })
+  call.onControl = message => {
+    const { signal, resize } = message as ControlMessage
+    if (resize) command.resize(resize)
+    else command.signal(signal ?? 'SIGKILL')
+  }
+  void call.result.catch(() => {
+    // The server that asked is gone: what it ran in the foreground goes with it.
+    if (command.isRunning) void command.killTree()
+  })
+  call.answer({ pid: command.pid })
+  if (command.input) void feed(call, command.input)
+  call.close(await command.exited)
+}
+
+/** Starts a command under a mark of its own. Throws a GuestError when that is not possible. */
+export function startCommand(request: CommandRequest, system: GuestSystem, sink: Sink): Command {
   const { libc, trees, reaper, maxProcesses } = system
+  const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new GuestError('invalid_request', `cwd: no such directory: ${cwd}`)
   }
+  const ends = pty ? terminalEnds(libc, pty) : pipeEnds(libc, request.stdin)
   const mark = trees.mark()
-  const stdin = request.stdin ? libc.pipe('write') : undefined
-  const stdout = libc.pipe('read')
-  const stderr = libc.pipe('read')
-  const theirs = [stdin?.readEnd, stdout.writeEnd, stderr.writeEnd]
-  const ours = [stdin?.writeEnd, stdout.readEnd, stderr.readEnd]
-
   let child: Bun.Subprocess
   try {
     const start = () =>
       Bun.spawn(argumentsOf(request), {
         cwd,
-        env: { ...baseEnvironment, PWD: cwd, ...request.env },
-        stdio: [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd],
+        env: { ...baseEnvironment, PWD: cwd, ...(pty && { TERM: 'xterm-256color' }), ...request.env },
+        stdio: ends.theirs,
         detached: true,
       })
     child = maxProcesses === undefined ? start() : libc.withSoftLimit(RLIMIT_NPROC, maxProcesses, start)
   } catch (error) {
-    closeAll(ours)
+    for (const each of ends.ours) each.close()
     const { code = '', message } = error as NodeJS.ErrnoException
     const isFull = code === 'EAGAIN' || code === 'ENOMEM'
     throw new GuestError(
@@ -66,107 +108,101 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
       `The command could not be started: ${message}`,
     )
   } finally {
-    closeAll(theirs)
+    for (const fd of new Set(ends.theirs)) if (typeof fd === 'number') closeSync(fd)
   }
   reaper.adopt(child.pid)
 
-  let killing: Promise<void> | undefined
-  call.onControl = message => {
-    const name = (message as KillMessage).signal ?? 'SIGKILL'
-    if (name === 'SIGKILL') killing ??= trees.kill(mark)
-    else signal(-child.pid, name)
-  }
-  void call.result.catch(() => {
-    // The server that asked is gone: what it ran in the foreground goes with it.
-    if (child.exitCode === null && child.signalCode === null) void trees.kill(mark)
+  const options = { isGone: sink.isGone, settleMs: pty ? TERMINAL_SETTLES_MS : 0 }
+  const pumps = (['stdout', 'stderr'] as const).map(stream => {
+    const from = ends[stream]
+    return from && pump(from, libc, bytes => sink.take(stream, bytes), options)
   })
-  call.answer({ pid: child.pid })
-  if (stdin) void feed(call, stdin.writeEnd)
-  const pumps = [pump(call, lanes.down, stdout.readEnd, libc), pump(call, lanes.error, stderr.readEnd, libc)]
+  let killing: Promise<void> | undefined
+  const killTree = () => (killing ??= trees.kill(mark).finally(() => (killing = undefined)))
+  const ended = async () => {
+    await child.exited
+    reaper.release(child.pid)
+    await Promise.all(pumps.map(each => each?.drained()))
+    await killing
+    return exitOf(child)
+  }
+  const isRunning = () => child.exitCode === null && child.signalCode === null
 
-  await child.exited
-  reaper.release(child.pid)
-  await Promise.all(pumps.map(each => each.drained()))
-  await killing
-  call.close(exitOf(child))
+  return {
+    pid: child.pid,
+    ...(ends.input && { input: ends.input }),
+    exited: ended(),
+    get isRunning() {
+      return isRunning()
+    },
+    signal(name) {
+      if (name === 'SIGKILL') void killTree()
+      else signal(-child.pid, name)
+    },
+    killTree,
+    resize(size) {
+      if (pty && ends.stdout.isOpen) libc.resizeTerminal(ends.stdout.fd, size)
+    },
+  }
 }
 
-function argumentsOf({ argv, shell }: SpawnRequest): string[] {
+interface Ends {
+  theirs: ['ignore' | number, number, number, ...Bun.BunFile[]]
+  ours: Descriptor[]
+  input?: Input
+  stdout: Descriptor
+  stderr?: Descriptor
+}
+
+function pipeEnds(libc: Libc, hasInput: boolean): Ends {
+  const pipes = [libc.pipe('read'), libc.pipe('read')] as const
+  const [stdout, stderr] = [descriptorOf(pipes[0].readEnd), descriptorOf(pipes[1].readEnd)]
+  const outputs = { stdout, stderr }
+  if (!hasInput) {
+    return { theirs: ['ignore', pipes[0].writeEnd, pipes[1].writeEnd], ours: [stdout, stderr], ...outputs }
+  }
+  const { readEnd, writeEnd } = libc.pipe('write')
+  const stdin = descriptorOf(writeEnd)
+  return {
+    theirs: [readEnd, pipes[0].writeEnd, pipes[1].writeEnd],
+    ours: [stdin, stdout, stderr],
+    input: createInput(stdin),
+    ...outputs,
+  }
+}
+
+function terminalEnds(libc: Libc, size: TerminalSize): Ends {
+  const { master, slave, path } = openTerminal(libc, size)
+  const stdout = descriptorOf(master)
+  return {
+    // The fourth is opened by the command itself, in its new session: so it gets the terminal as its own.
+    theirs: [slave, slave, slave, Bun.file(path)],
+    ours: [stdout],
+    input: { write: createInput(stdout).write, end() {} },
+    stdout,
+  }
+}
+
+function argumentsOf({ argv, shell }: CommandRequest): string[] {
   return argv ?? [existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh', '-c', shell ?? '']
 }
 
-function exitOf({ exitCode, signalCode }: Bun.Subprocess): { exitCode: number; signal?: string } {
+function exitOf({ exitCode, signalCode }: Bun.Subprocess): ProcessExit {
   if (!signalCode) return { exitCode: exitCode ?? 0 }
   const number = Object.entries(constants.signals).find(([name]) => name === signalCode)?.[1] ?? 0
   return { exitCode: 128 + number, signal: String(signalCode) }
 }
 
-/** Sends what comes out of a pipe until every holder has closed it. Once the command is drained, the rest is dropped. */
-function pump(call: Call, lane: Lane, fd: number, libc: Libc): { drained(): Promise<void> } {
-  const reader = Bun.file(fd).stream().getReader()
-  let isOpen = true
-  let isReading = false
-  let moved = Promise.withResolvers<void>()
-  const move = (reading: boolean) => {
-    isReading = reading
-    moved.resolve()
-    moved = Promise.withResolvers<void>()
-  }
-  const forward = async () => {
-    for (;;) {
-      move(true)
-      const { value, done } = await reader.read()
-      move(false)
-      if (done) return
-      await call.send(lane, value)
-    }
-  }
-  void forward()
-    .catch(() => {})
-    .finally(() => {
-      isOpen = false
-      closeSync(fd)
-      move(false)
-    })
-
-  return {
-    async drained() {
-      // What is in the pipe now was printed by the command. A process that it left behind may hold the pipe for ever.
-      await nextTurn()
-      while (isOpen && !call.isOver && !(isReading && libc.pendingBytes(fd) === 0)) await moved.promise
-    },
-  }
-}
-
-const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
-
-/** Writes what the caller sends to a pipe. Ends when the caller or the reader does. */
-async function feed(call: Call, fd: number): Promise<void> {
+/** Writes what the caller sends. Ends when the caller or the reader does; a terminal's keyboard has no end. */
+async function feed(call: Call, input: Input): Promise<void> {
   try {
     for (let chunk = await call.read(lanes.up); chunk; chunk = await call.read(lanes.up)) {
-      for (let offset = 0; offset < chunk.byteLength; ) {
-        const written = writeSome(fd, chunk.subarray(offset))
-        offset += written
-        if (written === 0) await Bun.sleep(FULL_PIPE_POLL_MS)
-      }
+      await input.write(chunk, () => call.isOver)
     }
   } catch {
     // Nobody reads any more, or the channel is gone.
     call.discard(lanes.up)
   } finally {
-    closeSync(fd)
+    input.end()
   }
-}
-
-function writeSome(fd: number, bytes: Uint8Array): number {
-  try {
-    return writeSync(fd, bytes)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0
-    throw error
-  }
-}
-
-function closeAll(fds: readonly (number | undefined)[]): void {
-  for (const fd of fds) if (fd !== undefined) closeSync(fd)
 }

@@ -1,17 +1,19 @@
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../errors.ts'
-import type { Environment, SandboxProcess, SpawnOptions } from '../plugin.ts'
+import type { Environment, EnvironmentProcesses, SandboxProcess, SpawnOptions, TerminalSize } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { Channel } from './channel.ts'
 import { duplexOf } from './duplex.ts'
 import { createRemoteFiles } from './remote-files.ts'
-import { type GuestRequest, MAX_PROXY_CALLS, type SpawnRequest } from './requests.ts'
+import { createRemoteProcesses } from './remote-processes.ts'
+import { type ControlMessage, commandOf, type GuestRequest, MAX_PROXY_CALLS, type SpawnRequest } from './requests.ts'
 import { assertProxyRequest, exitOf, pidOf, protocolOf, replyOf } from './results.ts'
 import { PROTOCOL } from './wire.ts'
 
 /** The host's end of the guest in one environment. */
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
-  /** Processes that were started here and are still attached. Connections to the proxy are no use of a sandbox. */
+  readonly processes: EnvironmentProcesses
+  /** Processes that were spawned here and are still attached. Connections to the proxy are no use of a sandbox. */
   readonly activeCalls: number
   close(): void
   /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
@@ -58,6 +60,7 @@ export async function connectGuest(
     },
     spawn: options => spawn(channel, options, killedWithinMs),
     files: createRemoteFiles(channel),
+    processes: createRemoteProcesses(channel),
     async connect(port) {
       const call = channel.open({ op: 'connect', port } satisfies GuestRequest)
       await replyOf(call)
@@ -69,17 +72,11 @@ export async function connectGuest(
 }
 
 async function spawn(channel: Channel, options: SpawnOptions, killedWithinMs: number): Promise<SandboxProcess> {
-  const { command, cwd, env = {}, stdin = 'ignore', signal } = options
+  const { stdin, pty, signal } = options
   signal?.throwIfAborted()
-  const call = channel.open({
-    op: 'spawn',
-    env,
-    stdin: stdin === 'pipe',
-    ...(cwd !== undefined && { cwd }),
-    ...(typeof command === 'string' ? { shell: command } : { argv: [...command] }),
-  } satisfies SpawnRequest)
+  const call = channel.open({ op: 'spawn', ...commandOf(options) } satisfies SpawnRequest)
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
-    call.control({ signal: name })
+    call.control({ signal: name } satisfies ControlMessage)
     if (name === 'SIGKILL') expectEnd(channel, call, killedWithinMs)
   }
   const abort = () => kill()
@@ -89,11 +86,12 @@ async function spawn(channel: Channel, options: SpawnOptions, killedWithinMs: nu
   const pid = pidOf(await replyOf(call))
   return {
     pid,
-    ...(stdin === 'pipe' && { stdin: writableOf(call) }),
+    ...((stdin === 'pipe' || pty) && { stdin: writableOf(call) }),
     stdout: call.readable(lanes.down),
     stderr: call.readable(lanes.error),
     exited,
     kill,
+    ...(pty && { resize: (size: TerminalSize) => call.control({ resize: size } satisfies ControlMessage) }),
   }
 }
 

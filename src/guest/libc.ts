@@ -1,11 +1,15 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
+import type { TerminalSize } from '../plugin.ts'
 
 /** The Linux calls that Bun has no function for. Loaded when the guest starts, never by the server. */
 export interface Libc {
   /** A pipe that is closed on exec. The end that stays in this process does not block. */
   pipe(kept: 'read' | 'write'): { readEnd: number; writeEnd: number }
-  /** Bytes that wait in a pipe. */
+  /** Bytes that wait in a pipe, or in a terminal's master. */
   pendingBytes(fd: number): number
+  /** The number of a terminal's master, below /dev/pts; its other end may be opened from now on. */
+  unlockTerminal(master: number): number
+  resizeTerminal(master: number, size: TerminalSize): void
   /** Lowers a limit of this process, soft and hard; its children inherit it. Names it by its pid: see the seccomp policy. */
   lowerLimit(resource: number, value: bigint): void
   /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
@@ -24,6 +28,9 @@ const O_CLOEXEC = 0x80000
 const O_NONBLOCK = 0x800
 const F_SETFL = 4
 const FIONREAD = 0x541b
+const TIOCSWINSZ = 0x5414
+const TIOCSPTLCK = 0x40045431
+const TIOCGPTN = 0x80045430
 const PR_SET_DUMPABLE = 4
 const P_ALL = 0
 const WNOHANG = 1
@@ -58,6 +65,15 @@ export function openLibc(): Libc {
     },
     pendingBytes(fd) {
       return symbols.ioctl(fd, FIONREAD, ptr(count)) === 0 ? (count[0] ?? 0) : 0
+    },
+    unlockTerminal(master) {
+      count[0] = 0
+      if (symbols.ioctl(master, TIOCSPTLCK, ptr(count)) !== 0 || symbols.ioctl(master, TIOCGPTN, ptr(count)) !== 0)
+        throw new Error('not a terminal')
+      return count[0]
+    },
+    resizeTerminal(master, { columns, rows }) {
+      symbols.ioctl(master, TIOCSWINSZ, ptr(Uint16Array.of(rows, columns, 0, 0)))
     },
     lowerLimit(resource, value) {
       limit.fill(value)

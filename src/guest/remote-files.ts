@@ -1,7 +1,7 @@
-import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import type { Channel } from './channel.ts'
+import { closeOnAbort, collect } from './collect.ts'
 import type { GuestRequest } from './requests.ts'
 import { fileInfoOf, fileInfosOf, replyOf, resultOf, sizeOf } from './results.ts'
 
@@ -48,9 +48,8 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
 
     async list(path, depth = 1) {
       const call = channel.open({ op: 'list', path, depth } satisfies GuestRequest)
-      const text = await collect(call)
-      resultOf(await call.result)
-      return fileInfosOf(text)
+      const json = await collect(call, MAX_LISTING_BYTES)
+      return fileInfosOf(json.toString('utf8'))
     },
 
     async makeDirectory(path) {
@@ -81,21 +80,3 @@ const bodyOf = (call: Call): ReadableStream<Uint8Array> =>
     },
     { highWaterMark: 0 },
   )
-
-async function collect(call: Call): Promise<string> {
-  const chunks: Buffer[] = []
-  let byteLength = 0
-  for (let chunk = await call.read(lanes.down); chunk; chunk = await call.read(lanes.down)) {
-    byteLength += chunk.byteLength
-    if (byteLength > MAX_LISTING_BYTES) {
-      call.close()
-      throw new ApiError('invalid_request', 'The listing is too long.')
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-function closeOnAbort(call: Call, signal: AbortSignal | undefined): void {
-  signal?.addEventListener('abort', () => call.close(), { once: true })
-}

@@ -1,6 +1,6 @@
 import { ApiError, type ErrorCode, isErrorCode } from '../errors.ts'
-import { type JsonObject, objectOf } from '../json.ts'
-import type { FileInfo, ProcessExit } from '../plugin.ts'
+import { type JsonObject, objectOf, parseJson } from '../json.ts'
+import type { FileInfo, OutputBatch, ProcessExit, ProcessInfo } from '../plugin.ts'
 import { type Call, CallClosed } from './call.ts'
 
 /** What a guest sends is checked here before anything of the server reads it. */
@@ -76,15 +76,49 @@ export function fileInfoOf(value: unknown): FileInfo {
   }
 }
 
-export function fileInfosOf(json: string): FileInfo[] {
-  let list: unknown
-  try {
-    list = JSON.parse(json)
-  } catch {
-    throw broken('list')
-  }
+export const fileInfosOf = (json: string): FileInfo[] => listOf(json).map(fileInfoOf)
+
+export const processInfosOf = (json: string): ProcessInfo[] => listOf(json).map(processInfoOf)
+
+function listOf(json: string): unknown[] {
+  const list = parseJson(json)
   if (!Array.isArray(list)) throw broken('list')
-  return list.map(fileInfoOf)
+  return list
+}
+
+export function processInfoOf(value: unknown): ProcessInfo {
+  const { pid, name, command, stdin, pty, startedAt, endedAt, exit, outputStart, outputEnd } = fieldsOf(value)
+  if ([pid, outputStart, outputEnd].some(number => !Number.isSafeInteger(number))) throw broken('process')
+  if (typeof command !== 'string' || typeof stdin !== 'boolean' || typeof startedAt !== 'string')
+    throw broken('process')
+  const { columns, rows } = fieldsOf(pty)
+  return {
+    pid: pid as number,
+    ...(typeof name === 'string' && { name }),
+    command,
+    stdin,
+    ...(typeof columns === 'number' && typeof rows === 'number' && { pty: { columns, rows } }),
+    startedAt,
+    ...(typeof endedAt === 'string' && { endedAt }),
+    ...(exit !== undefined && { exit: exitOf(exit) }),
+    outputStart: outputStart as number,
+    outputEnd: outputEnd as number,
+  }
+}
+
+/** `runs` are the lengths of the pieces that `bytes` has, those of stderr below zero. */
+export function batchOf(result: unknown, bytes: Buffer): OutputBatch {
+  const { offset, runs, exit } = fieldsOf(result)
+  if (!Number.isSafeInteger(offset) || (offset as number) < 0 || !Array.isArray(runs)) throw broken('output')
+  let at = 0
+  const pieces = runs.map(run => {
+    if (!Number.isSafeInteger(run) || run === 0) throw broken('output')
+    const piece = bytes.subarray(at, at + Math.abs(run))
+    at += Math.abs(run)
+    return { stream: run < 0 ? ('stderr' as const) : ('stdout' as const), bytes: piece }
+  })
+  if (at !== bytes.byteLength) throw broken('output')
+  return { offset: offset as number, pieces, ...(exit !== undefined && { exit: exitOf(exit) }) }
 }
 
 const broken = (what: string) => new ApiError('sandbox_unavailable', `The sandbox's guest sent a bad ${what}.`)

@@ -1,10 +1,13 @@
 import { fstatSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { ApiError } from '../errors.ts'
+import type { EnvironmentProcesses } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { Channel } from './channel.ts'
 import { type GuestSystem, runCommand } from './commands.ts'
 import { describe, list, makeDirectory, move, receiveFile, remove, sendFile } from './files.ts'
 import { openLibc } from './libc.ts'
+import { answerProcesses, createGuestProcesses } from './processes.ts'
 import { listenForProxy, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
 import { relay } from './relay.ts'
@@ -26,7 +29,8 @@ export function serveGuest(listenFd: number): void {
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
   }
   const gate = listenForProxy()
-  createServer(socket => accept(socket, system, gate)).listen({ fd: listenFd })
+  const inside = { system, processes: createGuestProcesses(system) }
+  createServer(socket => accept(socket, inside, gate)).listen({ fd: listenFd })
 }
 
 function isSocket(fd: number): boolean {
@@ -37,12 +41,18 @@ function isSocket(fd: number): boolean {
   }
 }
 
-function accept(socket: Socket, system: GuestSystem, gate: ProxyGate): void {
+interface Inside {
+  system: GuestSystem
+  /** One table for all servers that come and go. */
+  processes: EnvironmentProcesses
+}
+
+function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
   const channel = new Channel(socket, {
     side: 'guest',
     onOpen(call, request) {
       // The server's requests are trusted; what it relays is not interpreted here.
-      answer(call, request as GuestRequest, system).then(
+      answer(call, request as GuestRequest, inside).then(
         result => call.close(result),
         error => call.close({ error: describeError(error) }),
       )
@@ -52,7 +62,7 @@ function accept(socket: Socket, system: GuestSystem, gate: ProxyGate): void {
   channel.sendHello({ protocol: PROTOCOL })
 }
 
-async function answer(call: Call, request: GuestRequest, system: GuestSystem): Promise<object> {
+async function answer(call: Call, request: GuestRequest, { system, processes }: Inside): Promise<object> {
   switch (request.op) {
     case 'spawn':
       await runCommand(call, request, system)
@@ -78,11 +88,13 @@ async function answer(call: Call, request: GuestRequest, system: GuestSystem): P
     case 'connect':
       await relay(call, request.port)
       return {}
+    default:
+      return await answerProcesses(call, request, processes)
   }
 }
 
 function describeError(error: unknown): { code: string; message: string } {
-  if (error instanceof GuestError) return { code: error.code, message: error.message }
+  if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
   const { code = '', path = '' } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `No such file: ${path}` }
   const known = refusals[code]

@@ -2,7 +2,7 @@
  * The frames between a server and the guest in a sandbox, over any byte stream:
  * u32 payload length, u8 kind, u32 call, payload. Numbers are big-endian.
  */
-export const PROTOCOL = 2
+export const PROTOCOL = 3
 
 export const kinds = { hello: 0, open: 1, reply: 2, data: 3, end: 4, credit: 5, control: 6, close: 7 } as const
 
