@@ -11,8 +11,10 @@ import { failureResponse } from './http/failure.ts'
 import { fileRoutes } from './http/files.ts'
 import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
+import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
-import type { Upgrade } from './http/socket.ts'
+import { authorizationOf, type Upgrade } from './http/socket.ts'
+import { terminalRoutes } from './http/terminal.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
 import { usageRoutes } from './http/usage.ts'
@@ -34,6 +36,8 @@ export interface AppServer {
 
 /** The whole of the HTTP interface. */
 export function createApp(runtime: Runtime, server: AppServer = {}): App {
+  const receivedAs = new WeakMap<Request, Request>()
+  const upgrade: Upgrade = (request, ...rest) => server.upgrade?.(receivedAs.get(request) ?? request, ...rest) ?? false
   const routes = new Elysia()
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
@@ -45,6 +49,8 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(healthRoutes())
     .use(sandboxRoutes(runtime))
     .use(execRoutes(runtime))
+    .use(processRoutes(runtime))
+    .use(terminalRoutes(runtime, upgrade))
     .use(fileRoutes(runtime))
     .use(gitRoutes(runtime))
     .use(threadRoutes(runtime))
@@ -71,7 +77,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
   function refusal(request: Request, received: Request): Response | undefined {
     if (new URL(request.url).pathname === '/health') return undefined
     try {
-      admit(request, authenticate(runtime, request.headers.get('authorization')))
+      admit(request, authenticate(runtime, authorizationOf(request)))
       server.onAdmitted?.(received)
       return undefined
     } catch (error) {
@@ -83,6 +89,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     async fetch(received) {
       const request = routable(received)
       if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
+      receivedAs.set(request, received)
       const { origins } = runtime.config
       if (request.method === 'OPTIONS') return preflight(request, origins)
       const response = refusal(request, received) ?? (await routes.handle(request))

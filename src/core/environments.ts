@@ -1,18 +1,22 @@
 import type { Database } from 'bun:sqlite'
 import { findPlugin } from '../db/backends.ts'
 import { ApiError } from '../errors.ts'
-import type { Backend, Environment, EnvironmentSpec } from '../plugin.ts'
+import { keepSpawned } from '../guest/spawned-processes.ts'
+import type { Backend, Environment, EnvironmentProcesses, EnvironmentSpec } from '../plugin.ts'
 
 /** The environments of all sandboxes, each on the backend that made it. */
 export interface Environments {
   create(spec: EnvironmentSpec & { backend: string }): Promise<Environment>
   /** Throws sandbox_unavailable when the backend is not here or has lost it. */
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
+  /** Those of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
+  processesOf(environment: Environment): EnvironmentProcesses
   /** Idempotent; also for one that is not there. */
   destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
 }
 
 export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
+  const kept = new Map<string, EnvironmentProcesses>()
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
     if (backend) return backend
@@ -30,7 +34,13 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
       if (!environment) throw new ApiError('sandbox_unavailable', 'The sandbox has lost its environment.')
       return environment
     },
+    processesOf(environment) {
+      const processes = environment.processes ?? kept.get(environment.id) ?? keepSpawned(environment)
+      if (!environment.processes) kept.set(environment.id, processes)
+      return processes
+    },
     async destroy(sandbox) {
+      kept.delete(sandbox.environmentId)
       await (await find(sandbox))?.destroy()
     },
   }

@@ -1,4 +1,4 @@
-import { CloneType, type TSchema } from '@sinclair/typebox'
+import { CloneType, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { readBody } from '../bytes.ts'
 import { ApiError } from '../errors.ts'
@@ -18,7 +18,7 @@ const MAX_FIELD_LENGTH = 200
  * takes arrays for objects, takes seconds to describe a large body that is wrong, and shows what was sent.
  */
 export const json = <Schema extends TSchema>(schema: Schema) => ({
-  parse: async ({ request }: { request: Request }) => checked(schema, await readJson(request)),
+  parse: ({ request }: { request: Request }) => readJsonAs(schema, request),
   body: described(schema),
 })
 
@@ -27,6 +27,10 @@ export const optionalJson = <Schema extends TSchema>(schema: Schema) => ({
   parse: async ({ request }: { request: Request }) => checked(schema, (await readJson(request)) ?? {}),
   body: described(schema),
 })
+
+/** A request's JSON that fits. Throws as `readJson` does, and invalid_request with the name of a field that does not fit. */
+export const readJsonAs = async <Schema extends TSchema>(schema: Schema, request: Request) =>
+  checked(schema, await readJson(request)) as Static<Schema>
 
 /** A request's JSON; null for an empty body. Throws payload_too_large, invalid_request. */
 export async function readJson(request: Request): Promise<unknown> {

@@ -13,6 +13,12 @@ export const isAbsolutePath = (path: string): boolean => path.length <= 4096 && 
 /** A command line for the shell. Linux takes no single argument of 128 KiB or more. */
 export const CommandLine = Type.String({ minLength: 1, maxLength: 131_071, pattern: '^[^\\0]*$' })
 
+/** A program and its arguments. */
+export const Arguments = Type.Array(Type.String({ maxLength: 131_071, pattern: '^[^\\0]*$' }), {
+  minItems: 1,
+  maxItems: 10_000,
+})
+
 export const Variables = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
   Type.String({ pattern: '^[^\\0]*$' }),
@@ -24,5 +30,13 @@ export const Variables = Type.Record(
 
 export const SandboxParams = Type.Object({ sandboxId: Type.String() })
 export type SandboxParams = Static<typeof SandboxParams>
+
+export const ProcessParams = Type.Object({
+  sandboxId: Type.String(),
+  pid: Type.String({ pattern: '^[1-9][0-9]{0,9}$' }),
+})
+
+/** A byte offset in a process's output. */
+export const Offset = Type.String({ pattern: '^[0-9]{1,15}$' })
 
 export const ThreadParams = Type.Object({ sandboxId: Type.String(), threadId: Type.String() })

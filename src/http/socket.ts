@@ -30,6 +30,28 @@ export const websocket: WebSocketHandler<SocketHandlers> = {
   close: (peer, code, reason) => peer.data.close(peer, code, reason),
 }
 
+/** What a server of ours answers to who asks for it; a browser that offers protocols wants one of them. */
+const PROTOCOL = 'threadbox'
+const BEARER = 'bearer.'
+
+const protocolsOf = (request: Request): string[] =>
+  (request.headers.get('sec-websocket-protocol') ?? '').split(',').map(name => name.trim())
+
+/**
+ * Who sends a request, as an `Authorization` header says it. A browser can set no header of a WebSocket: there it may
+ * offer the protocol `bearer.TOKEN`, which other than a query ends up in no log and no history.
+ */
+export function authorizationOf(request: Request): string | null {
+  const header = request.headers.get('authorization')
+  if (header !== null || request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return header
+  const token = protocolsOf(request).find(name => name.startsWith(BEARER))
+  return token ? `Bearer ${token.slice(BEARER.length)}` : null
+}
+
+/** The headers of the answer to a WebSocket's request. Never one of the other protocols offered: a token would come back. */
+export const acceptance = (request: Request): Headers =>
+  new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
+
 const SWITCHING_PROTOCOLS = 101
 
 /** Answers a route that is a WebSocket. Throws invalid_request when the request asks for none. */

@@ -89,6 +89,9 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
     environments: {
       create: async ({ id }) => environment(id),
       get: async ({ environmentId }) => environment(environmentId),
+      processesOf: () => {
+        throw new Error('none here')
+      },
       destroy: async () => {},
     },
     runs: createRuns(db, { log, graceMs: 200 }),
