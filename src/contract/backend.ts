@@ -3,6 +3,7 @@ import { describeEnvironment } from './environment.ts'
 import { describeFiles } from './files.ts'
 import type { Kit } from './kit.ts'
 import { describeNetwork } from './network.ts'
+import { describeProcesses } from './processes.ts'
 import { describeSpawn } from './spawn.ts'
 import { type ServeProxy, subjectOf } from './subject.ts'
 
@@ -32,5 +33,6 @@ export function describeBackend(
     describeFiles(kit, subject)
     describeNetwork(kit, subject)
     describeEnvironment(kit, subject)
+    describeProcesses(kit, subject)
   })
 }
