@@ -5,7 +5,8 @@ import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
-  switch (args.some(isHelp) || isHelp(command) ? 'help' : command) {
+  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
+  switch (own.some(isHelp) || isHelp(command) ? 'help' : command) {
     case 'guest':
       ;(await import('./guest/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
@@ -24,6 +25,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
     case 'plugin':
       return (await (await import('./cli/plugin.ts')).plugin(args, loadPlugins)) ? 0 : 1
+    case 'shell':
+      return await (await import('./cli/shell.ts')).shell(args)
     case 'licenses':
       await (await import('./cli/licenses.ts')).licenses()
       return 0

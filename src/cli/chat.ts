@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { takeFlags, UsageError } from './flags.ts'
 import { findLastThread, rememberThread } from './last-thread.ts'
 import { plainRenderer, printable, terminalRenderer } from './render.ts'
-import { connectServer, type Place, type ServerClient } from './server-client.ts'
+import { findServer, type Place, type ServerClient } from './server-client.ts'
 
 const usage = 'threadbox chat [AGENT] [MESSAGE] [--url URL] [--key KEY] [--new yes] [--sandbox ID --thread ID]'
 
@@ -24,10 +24,8 @@ export async function chat(args: readonly string[]): Promise<boolean> {
   const unknown = rest.find(word => word.startsWith('--'))
   if (unknown) throw new UsageError(`${unknown}: no such flag\nusage: ${usage}`)
   const [agent = 'echo', ...words] = rest
-  const key = flags.key ?? process.env.THREADBOX_API_KEY
-  if (!key) throw new UsageError(`no API key: set THREADBOX_API_KEY\nusage: ${usage}`)
+  const server = findServer(flags, usage)
   if ((flags.sandbox === undefined) !== (flags.thread === undefined)) throw new UsageError(`usage: ${usage}`)
-  const server = connectServer(flags.url ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
   const named = flags.sandbox && flags.thread ? { sandboxId: flags.sandbox, threadId: flags.thread } : undefined
   const conversation: Conversation = { server, agent, place: named }
 

@@ -7,6 +7,7 @@ const commands = [
   ['agents apply FILE or DIR | list | show SLUG | remove SLUG', 'agents'],
   ['chat [AGENT] [MESSAGE]', 'talk to an agent of a running server'],
   ['plugin test FILE | types', 'the contract suites on a plugin, and what its editor wants'],
+  ['shell SANDBOX [-- COMMAND ...]', 'open a terminal in a sandbox of a running server'],
   ['version', 'print the version'],
   ['licenses', 'print the notices of what this executable embeds'],
   ['help', 'print this'],

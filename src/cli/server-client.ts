@@ -1,8 +1,12 @@
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
+import { UsageError } from './flags.ts'
 
 /** A running server, as its terminal clients use it. Each call throws an Error with the server's own words. */
 export interface ServerClient {
   readonly url: string
+  /** Throws what the server refuses it with. Bytes go as they are, objects as JSON. */
+  request(method: string, path: string, body?: object): Promise<Response>
+  openSocket(path: string): WebSocket
   /** Sends a message; a sandbox and a thread are made when none is given. */
   chat(agent: string, text: string, place?: Place): Promise<Reply>
   /** Resolves when the thread's run has ended. */
@@ -20,18 +24,30 @@ export interface Reply extends Place {
   chunks: AsyncIterable<Chunk>
 }
 
-export function connectServer(url: string, key: string): ServerClient {
-  const request = async (method: string, path: string, body?: object) =>
-    fetch(new URL(path, url), {
+/** The server that the flags or the environment name. Throws a UsageError without a key. */
+export function findServer(flags: { url?: string; key?: string }, usage: string): ServerClient {
+  const key = flags.key ?? process.env.THREADBOX_API_KEY
+  if (!key) throw new UsageError(`no API key: set THREADBOX_API_KEY\nusage: ${usage}`)
+  return connectServer(flags.url ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
+}
+
+function connectServer(url: string, key: string): ServerClient {
+  const authorization = `Bearer ${key}`
+  const request = async (method: string, path: string, body?: object) => {
+    const isRaw = body instanceof ReadableStream
+    return fetch(new URL(path, url), {
       method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
+      headers: { authorization, 'content-type': isRaw ? 'application/octet-stream' : 'application/json' },
+      ...(body && { body: isRaw ? body : JSON.stringify(body) }),
     }).catch(() => {
       throw new Error(`no server answers at ${url}; start one with: threadbox serve`)
     })
+  }
 
   return {
     url,
+    request: async (...asked) => accepted(await request(...asked)),
+    openSocket: path => new WebSocket(new URL(path, url).href.replace(/^http/, 'ws'), { headers: { authorization } }),
     async chat(agent, text, place) {
       const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
       const path = `/v1/chat/${encodeURIComponent(agent)}`
@@ -61,8 +77,12 @@ async function accepted(response: Response): Promise<Response> {
   throw new Error(body?.message ?? `the server answered ${response.status}`)
 }
 
-/** The chunks of an event stream; comments, ids and the closing sentinel are passed over. */
 async function* readChunks(response: Response): AsyncGenerator<Chunk> {
+  for await (const json of readEvents(response)) yield parseChunk(json)
+}
+
+/** The data of an event stream; comments, ids and the closing sentinel are passed over. */
+export async function* readEvents(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let held = ''
   for await (const bytes of response.body ?? []) {
@@ -70,7 +90,7 @@ async function* readChunks(response: Response): AsyncGenerator<Chunk> {
     const lines = held.split('\n')
     held = lines.pop() ?? ''
     for (const line of lines) {
-      if (line.startsWith('data: ') && line !== 'data: [DONE]') yield parseChunk(line.slice('data: '.length))
+      if (line.startsWith('data: ') && line !== 'data: [DONE]') yield line.slice('data: '.length)
     }
   }
 }

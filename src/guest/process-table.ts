@@ -8,7 +8,7 @@ import type {
   StartOptions,
   TerminalSize,
 } from '../plugin.ts'
-import { OutputRing } from './ring.ts'
+import { OutputRing, RING_BYTES } from './ring.ts'
 
 /** Processes that a table keeps, running and ended. */
 export const MAX_PROCESSES = 128
@@ -30,12 +30,18 @@ export interface StartedProcess {
   killTree(): Promise<void>
 }
 
-export type TakeOutput = (stream: OutputStream, bytes: Uint8Array) => void
+/** Waited for before more of the stream is read. */
+export type TakeOutput = (stream: OutputStream, bytes: Uint8Array) => void | Promise<void>
 
 interface Entry {
   info: Omit<ProcessInfo, 'outputStart' | 'outputEnd'>
   process: StartedProcess
   ring: OutputRing
+  /** Up to here somebody has read. */
+  readTo: number
+  /** Resolves with the next reading, or the end. */
+  taken: PromiseWithResolvers<void>
+  isRemoved: boolean
   /** Resolves with the next output, or the end. */
   moved: PromiseWithResolvers<void>
 }
@@ -64,6 +70,17 @@ export function createProcessTable(
     if (!ended) throw new ApiError('conflict', `${MAX_PROCESSES} processes run already: end one first.`)
     entries.delete(ended.info.pid)
   }
+  const markRead = (entry: Entry, offset: number) => {
+    entry.readTo = Math.max(entry.readTo, offset)
+    entry.taken.resolve()
+    entry.taken = Promise.withResolvers()
+  }
+  const drop = (entry: Entry) => {
+    if (entries.get(entry.info.pid) === entry) entries.delete(entry.info.pid)
+    entry.isRemoved = true
+    markRead(entry, entry.ring.end)
+    move(entry)
+  }
   const move = (entry: Entry) => {
     entry.moved.resolve()
     entry.moved = Promise.withResolvers()
@@ -80,28 +97,28 @@ export function createProcessTable(
       makeRoom()
       starting++
       const ring = new OutputRing()
-      let entry: Entry | undefined
-      const take: TakeOutput = (stream, bytes) => {
+      const made = Promise.withResolvers<Entry>()
+      const take: TakeOutput = async (stream, bytes) => {
+        const entry = await made.promise
+        const isFull = () => ring.end > entry.readTo && ring.end + bytes.byteLength > entry.readTo + RING_BYTES
+        while (options.waitForReader && isFull() && !entry.isRemoved) await entry.taken.promise
         // What it left in the background may print for ever.
-        if (entry?.info.exit) return
+        if (entry.info.exit || entry.isRemoved) return
         ring.append(stream, bytes)
-        if (entry) move(entry)
+        move(entry)
       }
       try {
         const process = await start(options, take)
-        const made: Entry = { info: infoOf(process, options), process, ring, moved: Promise.withResolvers() }
-        entry = made
+        const entry = entryFor(process, options, ring)
         // One that has ended may have had the same pid.
         entries.delete(process.pid)
-        entries.set(process.pid, made)
+        entries.set(process.pid, entry)
+        made.resolve(entry)
         process.exited.then(
-          exit => end(made, exit),
-          () => {
-            if (entries.get(process.pid) === made) entries.delete(process.pid)
-            move(made)
-          },
+          exit => end(entry, exit),
+          () => drop(entry),
         )
-        return shown(made)
+        return shown(entry)
       } finally {
         starting--
       }
@@ -114,6 +131,7 @@ export function createProcessTable(
     },
     async read(pid, offset, { wait, signal }) {
       const entry = entryOf(pid)
+      markRead(entry, offset)
       for (;;) {
         signal?.throwIfAborted()
         const batch: OutputBatch = entry.ring.read(offset, MAX_BATCH_BYTES)
@@ -122,7 +140,7 @@ export function createProcessTable(
         if (exit && read === entry.ring.end) return { ...batch, exit }
         if (batch.pieces.length > 0 || !wait) return batch
         await untilMoved(entry, signal)
-        if (entries.get(pid) !== entry) throw new ApiError('process_not_found', `The process ${pid} was removed.`)
+        if (entry.isRemoved) throw new ApiError('process_not_found', `The process ${pid} was removed.`)
       }
     },
     async write(pid, bytes, signal) {
@@ -152,13 +170,22 @@ export function createProcessTable(
     async remove(pid) {
       const entry = entryOf(pid)
       await entry.process.killTree()
-      if (entries.get(pid) === entry) entries.delete(pid)
-      move(entry)
+      drop(entry)
     },
   }
 }
 
 const noInput = (pid: number) => new ApiError('invalid_request', `The process ${pid} was started without stdin.`)
+
+const entryFor = (process: StartedProcess, options: StartOptions, ring: OutputRing): Entry => ({
+  info: infoOf(process, options),
+  process,
+  ring,
+  readTo: 0,
+  taken: Promise.withResolvers(),
+  isRemoved: false,
+  moved: Promise.withResolvers(),
+})
 
 function infoOf({ pid, write }: StartedProcess, { command, name, pty }: StartOptions): Entry['info'] {
   const line = typeof command === 'string' ? command : command.join(' ')

@@ -11,7 +11,7 @@ export const createGuestProcesses = (system: GuestSystem): EnvironmentProcesses 
   createProcessTable(async (options, take) => {
     const { pid, exited, input, ...command } = startCommand(commandOf(options), system, {
       async take(stream, bytes) {
-        take(stream, bytes)
+        await take(stream, bytes)
         // One that prints without an end leaves the others their turn.
         await nextTurn()
       },

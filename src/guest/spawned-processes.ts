@@ -27,7 +27,7 @@ export const keepSpawned = (environment: Pick<Environment, 'spawn'>): Environmen
 
 async function endOf(child: SandboxProcess, take: TakeOutput) {
   const drain = async (stream: OutputStream) => {
-    for await (const bytes of child[stream]) take(stream, bytes)
+    for await (const bytes of child[stream]) await take(stream, bytes)
   }
   await Promise.all([drain('stdout'), drain('stderr')])
   return await child.exited

@@ -6,7 +6,16 @@ import type { Runtime } from '../runtime.ts'
 import { json, readJsonAs } from './body.ts'
 import { callerOf } from './caller.ts'
 import { outputResponse } from './process-output.ts'
-import { AbsolutePath, Arguments, CommandLine, Offset, ProcessParams, SandboxParams, Variables } from './schema.ts'
+import {
+  AbsolutePath,
+  Arguments,
+  CommandLine,
+  Flag,
+  Offset,
+  ProcessParams,
+  SandboxParams,
+  Variables,
+} from './schema.ts'
 
 const Cells = Type.Integer({ minimum: 1, maximum: 9999 })
 const Size = Type.Object({ columns: Cells, rows: Cells })
@@ -19,15 +28,17 @@ const Start = Type.Object({
   pty: Type.Optional(Type.Union([Type.Boolean(), Size], { description: 'A terminal in place of pipes; 80 by 24.' })),
   stdin: Type.Optional(Type.Boolean({ description: 'Takes input, up to its end; a terminal always does.' })),
   name: Type.Optional(Type.String({ maxLength: 200 })),
+  waitForReader: Type.Optional(Type.Boolean({ description: 'Loses no output: it waits until it is read.' })),
 })
 
 const OutputQuery = Type.Object({
   offset: Type.Optional(Offset),
-  follow: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])),
+  follow: Type.Optional(Flag),
   encoding: Type.Optional(Type.Union([Type.Literal('text'), Type.Literal('base64')])),
+  hangup: Type.Optional(Flag),
 })
 
-const StdinQuery = Type.Object({ close: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])) })
+const StdinQuery = Type.Object({ close: Type.Optional(Flag) })
 
 const Stdin = Type.Object({
   data: Type.Optional(Type.String()),
@@ -46,10 +57,11 @@ export const processRoutes = (runtime: Runtime) => {
       .post(
         '/',
         async ({ request, params: { sandboxId }, body, status }) => {
-          const { command, cwd, envs, pty, stdin, name } = body
+          const { command, cwd, envs, pty, stdin, name, waitForReader = false } = body
           const info = await startProcess(runtime, callerOf(request), sandboxId, {
             command,
             stdin: stdin ? 'pipe' : 'ignore',
+            waitForReader,
             ...(cwd !== undefined && { cwd }),
             ...(envs && { env: envs }),
             ...(pty && { pty: pty === true ? DEFAULT_SIZE : pty }),
@@ -75,11 +87,15 @@ export const processRoutes = (runtime: Runtime) => {
       )
       .get(
         '/:pid/output',
-        async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text' } }) => {
+        async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
           const processes = await processesOf(request, sandboxId)
           await processes.get(Number(pid))
           const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
           const abort = new AbortController()
+          if (hangup === 'true') {
+            // One that is gone already needs nothing.
+            abort.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
+          }
           const events = outputOf(processes, Number(pid), {
             offset: Number(lastEventId ?? offset ?? 0),
             follow: follow !== 'false',

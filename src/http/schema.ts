@@ -36,6 +36,9 @@ export const ProcessParams = Type.Object({
   pid: Type.String({ pattern: '^[1-9][0-9]{0,9}$' }),
 })
 
+/** Of a query. */
+export const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')])
+
 /** A byte offset in a process's output. */
 export const Offset = Type.String({ pattern: '^[0-9]{1,15}$' })
 

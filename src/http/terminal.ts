@@ -6,12 +6,12 @@ import { objectOf, parseJson } from '../json.ts'
 import type { EnvironmentProcesses } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { callerOf } from './caller.ts'
-import { Offset, ProcessParams } from './schema.ts'
+import { Flag, Offset, ProcessParams } from './schema.ts'
 import { acceptance, type Peer, type SocketHandlers, type Upgrade, upgraded } from './socket.ts'
 
 const Query = Type.Object({
   offset: Type.Optional(Offset),
-  hangup: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])),
+  hangup: Type.Optional(Flag),
 })
 
 /** What waits for a peer that does not read; the process's ring has the rest. */

@@ -26,6 +26,8 @@ export interface EnvironmentProcesses {
 export interface StartOptions extends Omit<SpawnOptions, 'signal'> {
   /** For people; need not be unique. */
   name?: string
+  /** Waits when what it printed and nobody has read would be overwritten; without it, it never waits. */
+  waitForReader?: boolean
 }
 
 export interface ProcessInfo {
