@@ -6,11 +6,11 @@ import { join } from 'node:path'
  * sources are.
  */
 export function typesText(): string {
-  const sources = ['../plugin.ts', '../contract/scene.ts', './helpers.ts']
+  const sources = ['../plugin.ts', '../plugin/processes.ts', '../contract/scene.ts', './helpers.ts']
   const texts = sources.map(file => readFileSync(join(import.meta.dir, file), 'utf8'))
   const body = texts
     .join('\n')
-    .replace(/^import type .*\n+/gm, '')
+    .replace(/^(import type|export type \*) .*\n+/gm, '')
     .replace(/^export declare /gm, 'export ')
   const lines = ["import type { Duplex } from 'node:stream'", '', ...body.trimEnd().split('\n')]
   return [

@@ -1,3 +1,4 @@
+import { ApiError } from '../errors.ts'
 import type { Environment, EnvironmentProcesses, OutputStream, SandboxProcess } from '../plugin.ts'
 import { createProcessTable, type TakeOutput } from './process-table.ts'
 
@@ -5,6 +6,10 @@ import { createProcessTable, type TakeOutput } from './process-table.ts'
 export const keepSpawned = (environment: Pick<Environment, 'spawn'>): EnvironmentProcesses =>
   createProcessTable(async (options, take) => {
     const child = await environment.spawn(options)
+    if (options.pty && !child.resize) {
+      child.kill()
+      throw new ApiError('invalid_request', 'The backend of this sandbox has no terminals.')
+    }
     const writer = child.stdin?.getWriter()
     writer?.closed.catch(() => {})
     return {
