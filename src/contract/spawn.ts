@@ -62,6 +62,15 @@ export function describeSpawn({ describe, test, expect }: Kit, subject: BackendS
       expect(await child.exited).toEqual({ exitCode: 0 })
     })
 
+    test('loses nothing when its reader begins late: regression', async () => {
+      const sizes = Array.from({ length: 10 }, async () => {
+        const child = await subject.environment.spawn({ command: 'seq 1000000' })
+        await Bun.sleep(200)
+        return (await new Response(child.stdout).bytes()).byteLength
+      })
+      expect(await Promise.all(sizes)).toEqual(Array(10).fill(6_888_896))
+    })
+
     test('waits for a slow reader instead of buffering', async () => {
       const child = await subject.environment.spawn({
         command: 'head -c 50000000 /dev/zero; echo done > /tmp/all-written',

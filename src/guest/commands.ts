@@ -53,7 +53,6 @@ const baseEnvironment = {
   ...proxyVariables,
 }
 
-/** What a terminal's last user printed is on its way through the kernel for a moment. */
 const TERMINAL_SETTLES_MS = 10
 
 /**

@@ -28,7 +28,8 @@ const FULL_PIPE_POLL_MS = 1
 
 /**
  * Hands on what comes out of a pipe or a terminal until every holder has closed it; `take` is waited for before more is
- * read. Once the command is drained, nobody waits for the rest.
+ * read. Once the command is drained, nobody waits for the rest. What is empty for `settleMs` counts as drained: what a
+ * terminal shows is on its way through the kernel for a moment.
  */
 export function pump(
   from: Descriptor,
@@ -71,9 +72,9 @@ export function pump(
       while (from.isOpen && !isGone()) {
         const before = moves
         if (!isEmpty()) await moved.promise
-        else if (settleMs === 0) return
         else {
-          await Bun.sleep(settleMs)
+          // The stream may have read ahead while the last bytes were taken: it gives that in this turn.
+          await (settleMs > 0 ? Bun.sleep(settleMs) : nextTurn())
           if (moves === before && isEmpty()) return
         }
       }
