@@ -92,10 +92,11 @@ function createTexts() {
     },
     /** Where a later reader misses nothing of what is held back. */
     resumeAt: (end: number): number => Math.min(end, held.stdout?.offset ?? end, held.stderr?.offset ?? end),
-    /** What was never made whole. */
+    /** What was never made whole, once. */
     rest: (): Text[] =>
       (['stdout', 'stderr'] as const).flatMap(type => {
         const { offset = 0, bytes } = held[type] ?? {}
+        delete held[type]
         return bytes ? [{ type, offset, data: bytes.toString('utf8') }] : []
       }),
   }
