@@ -38,17 +38,19 @@ const protocolsOf = (request: Request): string[] =>
   (request.headers.get('sec-websocket-protocol') ?? '').split(',').map(name => name.trim())
 
 /**
- * Who sends a request, as an `Authorization` header says it. A browser can set no header of a WebSocket: there it may
- * offer the protocol `bearer.TOKEN`, which other than a query ends up in no log and no history.
+ * Who sends a request, as an `Authorization` header says it. A browser can set no header of a WebSocket: there it offers
+ * the protocols `threadbox` and `bearer.TOKEN`, which other than a query end up in no log and no history. Without the
+ * first, Bun would answer with the second.
  */
 export function authorizationOf(request: Request): string | null {
   const header = request.headers.get('authorization')
   if (header !== null || request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return header
-  const token = protocolsOf(request).find(name => name.startsWith(BEARER))
+  const protocols = protocolsOf(request)
+  const token = protocols.includes(PROTOCOL) && protocols.find(name => name.startsWith(BEARER))
   return token ? `Bearer ${token.slice(BEARER.length)}` : null
 }
 
-/** The headers of the answer to a WebSocket's request. Never one of the other protocols offered: a token would come back. */
+/** The headers of the answer to a WebSocket's request. */
 export const acceptance = (request: Request): Headers =>
   new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
 
