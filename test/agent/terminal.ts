@@ -10,16 +10,22 @@ export interface Terminal extends AsyncDisposable {
   /** Resolves when this is shown after what was awaited before. */
   shows(text: string): Promise<void>
   type(text: string): void
+  resize(columns: number, rows: number): void
   /** Its exit code. */
   exited: Promise<number>
 }
 
-export function openTerminal(args: readonly string[], env: Record<string, string>): Terminal {
+export function openTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  /** What is run in front of the executable. */
+  command: readonly string[] = [],
+): Terminal {
   let raw = ''
   let seenTo = 0
   const shown = () => stripVTControlCharacters(raw)
   const decoder = new TextDecoder()
-  const child = Bun.spawn([executable, ...args], {
+  const child = Bun.spawn([...command, executable, ...args], {
     cwd: '/',
     env: { ...plainEnvironment, TERM: 'xterm-256color', ...env },
     terminal: {
@@ -42,6 +48,7 @@ export function openTerminal(args: readonly string[], env: Record<string, string
       await until(() => where() >= 0, `${text} in ${JSON.stringify(shown().slice(seenTo))}`)
       seenTo = where() + text.length
     },
+    resize: (columns, rows) => child.terminal?.resize(columns, rows),
     type: text => void child.terminal?.write(text),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
