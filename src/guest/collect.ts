@@ -10,7 +10,7 @@ export async function collect(call: Call, maxBytes: number): Promise<Buffer> {
     byteLength += chunk.byteLength
     if (byteLength > maxBytes) {
       call.close()
-      throw new ApiError('invalid_request', 'The listing is too long.')
+      throw new ApiError('invalid_request', 'The sandbox answers with more than it may.')
     }
     chunks.push(chunk)
   }

@@ -26,7 +26,7 @@ export function createRemoteProcesses(channel: Channel): EnvironmentProcesses {
       closeOnAbort(call, signal)
       const bytes = await collect(call, MAX_BATCH_BYTES)
       signal?.throwIfAborted()
-      return batchOf(await call.result, bytes)
+      return batchOf(await call.result, bytes, wait)
     },
     async write(pid, bytes, signal) {
       signal?.throwIfAborted()

@@ -106,10 +106,11 @@ export function processInfoOf(value: unknown): ProcessInfo {
   }
 }
 
-/** `runs` are the lengths of the pieces that `bytes` has, those of stderr below zero. */
-export function batchOf(result: unknown, bytes: Buffer): OutputBatch {
-  const { offset, runs, exit } = fieldsOf(result)
+/** `runs` are the lengths of the pieces that `bytes` has, those of stderr below zero. Nothing is no answer to `wait`. */
+export function batchOf(result: unknown, bytes: Buffer, wait: boolean): OutputBatch {
+  const { offset, runs, exit } = resultOf(result)
   if (!Number.isSafeInteger(offset) || (offset as number) < 0 || !Array.isArray(runs)) throw broken('output')
+  if (wait && runs.length === 0 && exit === undefined) throw broken('output')
   let at = 0
   const pieces = runs.map(run => {
     if (!Number.isSafeInteger(run) || run === 0) throw broken('output')

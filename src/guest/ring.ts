@@ -83,9 +83,10 @@ export class OutputRing {
   }
 
   #dropRuns(): void {
-    const many = this.#runs.length - MAX_RUNS
-    if (many > 0) this.#start = Math.max(this.#start, this.#runs[many]?.offset ?? 0)
-    const gone = this.#runs.findLastIndex(run => run.offset <= this.#start)
-    if (gone > 0) this.#runs.splice(0, gone)
+    for (let next = this.#runs[1]; next; next = this.#runs[1]) {
+      if (next.offset > this.#start && this.#runs.length <= MAX_RUNS) return
+      this.#start = Math.max(this.#start, next.offset)
+      this.#runs.shift()
+    }
   }
 }

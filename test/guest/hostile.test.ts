@@ -105,6 +105,40 @@ describe('an answer of the wrong shape is refused where it enters', () => {
   })
 })
 
+describe('output of a process that is not as it says is refused', () => {
+  const answers: [string, string, unknown][] = [
+    ['no offset', 'abc', { runs: [3] }],
+    ['an offset below zero', 'abc', { offset: -1, runs: [3] }],
+    ['no runs', 'abc', { offset: 0 }],
+    ['longer runs than there are bytes', 'abc', { offset: 0, runs: [2, 2] }],
+    ['shorter runs', 'abc', { offset: 0, runs: [1, -1] }],
+    ['runs that are no lengths', 'abc', { offset: 0, runs: [1.5, 1.5] }],
+    ['a run of nothing', 'abc', { offset: 0, runs: [3, 0] }],
+    ['nothing, at once', '', { offset: 0, runs: [] }],
+    ['an exit without a code', '', { offset: 0, runs: [], exit: {} }],
+  ]
+  test.each(answers)('%s', async (_, bytes, result) => {
+    const { guest, say } = await connected()
+    const read = guest.processes.read(5, 0, { wait: true })
+    say(encodeFrame(kinds.data, 1, lane(1, Buffer.from(bytes))), encodeFrame(kinds.close, 1, json(result)))
+    await expect(read).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
+  test('more than one answer may have', async () => {
+    const { guest, say } = await connected()
+    const read = guest.processes.read(5, 0, { wait: true })
+    for (let index = 0; index < 3; index++) say(encodeFrame(kinds.data, 1, lane(1, Buffer.alloc(65_536))))
+    await expect(read).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('a process that is none', async () => {
+    const { guest, say } = await connected()
+    const started = guest.processes.start({ command: 'true' })
+    say(encodeFrame(kinds.close, 1, json({ process: { pid: 1, command: 5 } })))
+    await expect(started).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+})
+
 test('frames cut anywhere are put together again', async () => {
   const { guest, say } = await connected()
   const spawned = guest.spawn({ command: 'true' })
