@@ -86,8 +86,15 @@ async function throughPipes(server: ServerClient, place: string): Promise<number
     const event = parseJson(json)
     if (!isObject(event)) continue
     const { type, data, exitCode, message } = event
-    if (type === 'stdout' || type === 'stderr') await Bun.write(Bun[type], Buffer.from(String(data), 'base64'))
-    else if (type === 'exit') return Number(exitCode)
+    if (type === 'stdout' || type === 'stderr') {
+      try {
+        await Bun.write(Bun[type], Buffer.from(String(data), 'base64'))
+      } catch (error) {
+        // Whoever reads has seen enough.
+        if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 128 + constants.signals.SIGPIPE
+        throw error
+      }
+    } else if (type === 'exit') return Number(exitCode)
     else if (type === 'error') throw new Error(String(message))
   }
   throw new Error('the connection to the process was lost')

@@ -41,7 +41,10 @@ describe('threadbox shell, in a terminal', () => {
     screen.type('\x03')
     await until(() => processesNamed(nap).length === 0)
     screen.resize(100, 33)
+    // Until its next prompt bash throws away what is typed.
+    await screen.shows('^C')
     await screen.shows('#')
+    await until(async () => (await processes())[0].pty.columns === 100)
     screen.type('stty size\r')
     await screen.shows('33 100')
     screen.type('exit 7\r')
@@ -89,9 +92,9 @@ describe('threadbox shell, in a terminal', () => {
   test('takes its process with it when it is killed', async () => {
     const nap = `4333.${process.pid}`
     {
-      await using screen = openTerminal(['shell', id, '--', 'sleep', nap], environment())
-      await until(() => processesNamed(nap).length > 1)
-      expect(screen.shown).toBe('')
+      await using screen = openTerminal(['shell', id, '--', 'sh', '-c', 'echo up; sleep "$0"', nap], environment())
+      await screen.shows('up')
+      await until(() => processesNamed(nap).length > 2)
     }
     await until(() => processesNamed(nap).length === 0)
   })
@@ -114,6 +117,16 @@ describe('threadbox shell, with pipes', () => {
     })
     expect([await child.stdout.text(), await child.exited]).toEqual(['out\n', 0])
     closeSync(held)
+  })
+
+  test('ends without a word when its reader has seen enough', async () => {
+    const script = `set -o pipefail; "$0" shell ${id} -- yes | head -n 1; echo $?`
+    const child = Bun.spawn(['bash', '-c', script, executable], {
+      env: { ...plainEnvironment, ...environment() },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    expect([await child.stdout.text(), await child.stderr.text()]).toEqual(['y\n141\n', ''])
+    expect((await processes()).map(each => each.command)).not.toContain('yes')
   })
 
   test('runs what comes as a script', async () => {
