@@ -93,6 +93,7 @@ test('one that was to hang up takes the process with it', async () => {
   const marker = `sleep-${crypto.randomUUID()}`
   const pid = await start(`setsid bash -c 'exec -a ${marker} sleep 1000' & sleep 1000`)
   const terminal = connect(pid, '?hangup=true')
+  await terminal.opened
   await until(() => processesNamed(marker).length === 1)
   terminal.socket.terminate()
   await until(() => processesNamed(marker).length === 0)
