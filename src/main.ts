@@ -23,6 +23,13 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       return 0
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
+    case 'run':
+      return await (await import('./cli/run.ts')).run(args, loadPlugins)
+    case 'exec':
+      return await (await import('./cli/exec.ts')).exec(args, loadPlugins)
+    case 'guard':
+      await (await import('./cli/one-off/guard.ts')).guard(loadPlugins)
+      return 0
     case 'plugin':
       return (await (await import('./cli/plugin.ts')).plugin(args, loadPlugins)) ? 0 : 1
     case 'shell':

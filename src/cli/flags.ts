@@ -12,7 +12,7 @@ export function takeFlags<Name extends string>(
   const rest: string[] = []
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
-    const [flag = '', inline] = arg.startsWith('--') ? split(arg.slice(2)) : []
+    const [flag = '', inline] = arg.startsWith('--') ? splitFlag(arg.slice(2)) : []
     const name = names.find(each => each === flag)
     if (!name) {
       rest.push(arg)
@@ -25,7 +25,8 @@ export function takeFlags<Name extends string>(
   return { flags, rest }
 }
 
-function split(flag: string): [string, string | undefined] {
+/** The name, and the value of `name=value`. */
+export function splitFlag(flag: string): [string, string | undefined] {
   const equals = flag.indexOf('=')
   return equals < 0 ? [flag, undefined] : [flag.slice(0, equals), flag.slice(equals + 1)]
 }

@@ -1,11 +1,16 @@
 import { basename } from 'node:path'
 import type { Config } from '../config.ts'
+import { readAgentFiles } from '../core/agent-files.ts'
+import { ensureCoder } from '../core/coder.ts'
 import { createEnvironments } from '../core/environments.ts'
 import { createModelGateway } from '../core/models.ts'
 import { createNetworks } from '../core/networks.ts'
+import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
+import { saveAgent } from '../db/agents.ts'
 import { rememberPlugin } from '../db/backends.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { createEgress } from '../egress/egress.ts'
+import { messageOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
@@ -26,6 +31,8 @@ export type LoadPlugins = (config: Config, context: PluginContext) => Promise<Pl
 
 export interface OpenRuntime {
   runtime: Runtime
+  /** Of the default team, which has the configured agents. */
+  teamId: string
   /** Lets go of everything; environments go on. Runs are to have ended. */
   close(): Promise<void>
 }
@@ -44,13 +51,27 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))
   const environments = createEnvironments(db, backends)
   const runs = createRuns(db, { log })
+  const interrupted = runs.recover()
+  if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
+  const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
+  for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
+  if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
   return {
     runtime: { config, db, backends, engines, environments, runs, gateway, networks, egress, log },
+    teamId: team.id,
     async close() {
       egress.close()
       for (const each of backends.values()) await each.close()
       db.close()
       lock.release()
     },
+  }
+}
+
+async function readAgents({ agentsDirectory }: Config) {
+  try {
+    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
+  } catch (error) {
+    throw new Error(`--agents: ${messageOf(error)}`)
   }
 }

@@ -1,11 +1,8 @@
 import { createApp } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
-import { readAgentFiles } from '../core/agent-files.ts'
-import { ensureCoder } from '../core/coder.ts'
 import { removeExpired, removeOrphans } from '../core/sweep.ts'
-import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
-import { saveAgent } from '../db/agents.ts'
+import { DEFAULT_TEAM } from '../core/teams.ts'
 import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
@@ -22,12 +19,7 @@ const FLUSH_MS = 1000
 export async function serve(flags: readonly string[], load: LoadPlugins): Promise<void> {
   const config = await readConfig(flags, process.env)
   const { runtime, close } = await openRuntime(config, load, log)
-  const { db, engines, gateway } = runtime
-  const interrupted = runtime.runs.recover()
-  if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
-  const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
-  for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
-  if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
+  const { db } = runtime
 
   // Before anyone can know that it runs: a signal then must not be the end of the process.
   const stopped = new Promise(resolve => {
@@ -66,14 +58,6 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
   await Promise.race([server.stop(), Bun.sleep(FLUSH_MS)])
   await server.stop(true)
   await close()
-}
-
-async function readAgents({ agentsDirectory }: Config) {
-  try {
-    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
-  } catch (error) {
-    throw new Error(`--agents: ${messageOf(error)}`)
-  }
 }
 
 function listen({ host, port }: Config, fetch: (request: Request) => Promise<Response | undefined>) {

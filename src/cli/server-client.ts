@@ -77,7 +77,8 @@ async function accepted(response: Response): Promise<Response> {
   throw new Error(body?.message ?? `the server answered ${response.status}`)
 }
 
-async function* readChunks(response: Response): AsyncGenerator<Chunk> {
+/** The chunks of a reply's stream. */
+export async function* readChunks(response: Response): AsyncGenerator<Chunk> {
   for await (const json of readEvents(response)) yield parseChunk(json)
 }
 

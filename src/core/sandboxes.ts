@@ -147,7 +147,8 @@ async function writeFiles(environment: Environment, files: Readonly<Record<strin
   for (const [path, content] of Object.entries(files)) await environment.files.write(path, Buffer.from(content))
 }
 
-async function setUp(
+/** Runs a set-up command. Throws setup_failed with what it said. */
+export async function setUp(
   environment: Environment,
   command: string,
   options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },

@@ -1,0 +1,45 @@
+import type { Environment } from '../plugin.ts'
+import { UsageError } from './flags.ts'
+import { readOneOff } from './one-off/flags.ts'
+import { withSandbox } from './one-off/session.ts'
+import type { LoadPlugins } from './open-runtime.ts'
+import { printer } from './print.ts'
+
+const usage =
+  'threadbox exec [--agent A] [--file LOCAL=INSIDE]… [--env NAME=VALUE]… [--clone URL] [--out INSIDE=LOCAL]… [--json] [FLAGS] -- COMMAND…'
+
+/** Runs one command in a sandbox that is gone after it. Its exit code. */
+export async function exec(args: readonly string[], load: LoadPlugins): Promise<number> {
+  const oneOff = readOneOff(args, process.env)
+  const { words, json } = oneOff
+  if (words.length === 0) throw new UsageError(`usage: ${usage}`)
+  return await withSandbox(oneOff, load, async ({ environment, sandbox: { cwd, envs }, signal }) => {
+    const child = await environment.spawn({
+      // One word is a line for the shell, as ssh and docker's own users write it.
+      command: words.length === 1 ? (words[0] ?? '') : words,
+      ...{ cwd, env: envs, signal },
+      ...(!process.stdin.isTTY && { stdin: 'pipe' }),
+    })
+    if (child.stdin) void feed(child.stdin)
+    const { stdout, stderr } = printer()
+    const show = async (type: 'stdout' | 'stderr') => {
+      const decoder = new TextDecoder()
+      for await (const chunk of child[type]) {
+        if (!json) await (type === 'stdout' ? stdout : stderr)(chunk)
+        else await stdout(`${JSON.stringify({ type, data: decoder.decode(chunk, { stream: true }) })}\n`)
+      }
+    }
+    const [{ exitCode }] = await Promise.all([child.exited, show('stdout'), show('stderr')])
+    signal.throwIfAborted()
+    if (json) await stdout(`${JSON.stringify({ type: 'exit', exitCode })}\n`)
+    return exitCode
+  })
+}
+
+/** What comes on our stdin, to the command's. It may end before it has read all. */
+async function feed(stdin: NonNullable<Awaited<ReturnType<Environment['spawn']>>['stdin']>): Promise<void> {
+  await Bun.stdin
+    .stream()
+    .pipeTo(stdin)
+    .catch(() => {})
+}

@@ -1,0 +1,46 @@
+import { readdir, readlink, stat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { runShell } from '../../guest/shell.ts'
+import type { Environment } from '../../plugin.ts'
+import { UsageError } from '../flags.ts'
+import type { Copy } from './flags.ts'
+
+/** Of one command line inside. */
+const NAMES_AT_ONCE = 500
+
+/**
+ * Brings files and directories of this machine into the environment, with the links and the executable files in them.
+ * `cwd` is where a relative place begins. Throws when one is not there, or is neither.
+ */
+export async function copyIn(environment: Environment, files: readonly Copy[], cwd: string): Promise<void> {
+  const executable: string[] = []
+  const bring = async (from: string, to: string): Promise<void> => {
+    const { isFile, isDirectory, mode } = await kindOf(from)
+    if (isDirectory) return await bringDirectory(from, to)
+    if (!isFile) throw new UsageError(`--file: ${from} is neither a file nor a directory`)
+    await environment.files.write(to, Bun.file(from).stream())
+    if (mode & 0o100) executable.push(to)
+  }
+  const bringDirectory = async (from: string, to: string): Promise<void> => {
+    await environment.files.makeDirectory(to)
+    for (const entry of await readdir(from, { withFileTypes: true })) {
+      const [its, there] = [join(from, entry.name), posix.join(to, entry.name)]
+      if (entry.isSymbolicLink()) await link(environment, await readlink(its), there)
+      else if (entry.isFile() || entry.isDirectory()) await bring(its, there)
+    }
+  }
+  for (const { from, to } of files) await bring(from, posix.resolve(cwd, to))
+  for (let at = 0; at < executable.length; at += NAMES_AT_ONCE) {
+    await runShell(environment, { command: ['chmod', '755', '--', ...executable.slice(at, at + NAMES_AT_ONCE)] })
+  }
+}
+
+const link = (environment: Environment, target: string, path: string) =>
+  runShell(environment, { command: ['ln', '-sfn', '--', target, path] })
+
+async function kindOf(path: string): Promise<{ isFile: boolean; isDirectory: boolean; mode: number }> {
+  const found = await stat(path).catch(() => {
+    throw new UsageError(`--file: there is no ${path}`)
+  })
+  return { isFile: found.isFile(), isDirectory: found.isDirectory(), mode: found.mode }
+}

@@ -1,0 +1,151 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readConfig } from '../../config.ts'
+import type { Caller } from '../../core/access.ts'
+import { readAgentFiles } from '../../core/agent-files.ts'
+import { cloneRepository } from '../../core/git.ts'
+import { createSandbox, removeSandbox, setUp } from '../../core/sandboxes.ts'
+import { type AgentInput, findAgent, saveAgent } from '../../db/agents.ts'
+import type { Sandbox } from '../../db/sandboxes.ts'
+import { messageOf } from '../../errors.ts'
+import type { Environment } from '../../plugin.ts'
+import type { Runtime } from '../../runtime.ts'
+import { UsageError } from '../flags.ts'
+import { log } from '../log.ts'
+import { type LoadPlugins, type OpenRuntime, openRuntime } from '../open-runtime.ts'
+import { copyIn } from './copy-in.ts'
+import { copyOut } from './copy-out.ts'
+import type { OneOff } from './flags.ts'
+import { startGuard } from './guard.ts'
+
+/** One sandbox, for as long as it is used. */
+export interface Session {
+  runtime: Runtime
+  caller: Caller
+  sandbox: Sandbox
+  environment: Environment
+  agent: string
+  /** Aborted by SIGINT, SIGTERM and SIGHUP, and when nobody reads stdout any more. */
+  signal: AbortSignal
+}
+
+/** What threadbox itself could not do has another exit code than what it was to run. */
+const FAILED = 125
+
+const CLONE_PATH = '/home/user/repo'
+
+/** Where `threadbox run` and `exec` have their data, in the directory that --data-dir names, if it does. */
+const PARENT = '/tmp'
+
+/**
+ * Makes a sandbox in a data directory of its own, without a server, and gives it to `use`, whose exit code it returns.
+ * However that goes, nothing of it is left.
+ */
+export async function withSandbox(
+  oneOff: OneOff,
+  load: LoadPlugins,
+  use: (session: Session) => Promise<number>,
+): Promise<number> {
+  const wanted = await readConfig(oneOff.settings, process.env)
+  const isPlaced = oneOff.settings.includes('--data-dir') || process.env.THREADBOX_DATA_DIR !== undefined
+  const parent = isPlaced ? wanted.dataDirectory : PARENT
+  await mkdir(parent, { recursive: true })
+  const dataDirectory = await mkdtemp(join(parent, 'threadbox-one-off-'))
+  const guard = startGuard({ dataDirectory, settings: oneOff.settings })
+  const stop = listenForStop()
+  try {
+    const opened = await openRuntime({ ...wanted, dataDirectory }, load, log)
+    try {
+      return await useSandbox(opened, oneOff, stop.signal, use)
+    } finally {
+      await opened.runtime.runs.close(0)
+      await opened.close()
+    }
+  } catch (error) {
+    const stopped = stop.exitCode()
+    if (stopped !== undefined) return stopped
+    if (error instanceof Error && 'exitCode' in error) throw error
+    throw Object.assign(new Error(messageOf(error)), { exitCode: FAILED })
+  } finally {
+    await rm(dataDirectory, { recursive: true, force: true })
+    await guard.dismiss()
+    stop.close()
+  }
+}
+
+async function useSandbox(
+  { runtime, teamId }: OpenRuntime,
+  oneOff: OneOff,
+  signal: AbortSignal,
+  use: (session: Session) => Promise<number>,
+): Promise<number> {
+  const { db, egress } = runtime
+  const caller: Caller = { teamId }
+  const agent = await agentFor(oneOff, slug => findAgent(db, teamId, slug))
+  const { setup } = agent.sandbox
+  const cwd = agent.sandbox.cwd ?? (oneOff.clone === undefined ? undefined : CLONE_PATH)
+  // Its set-up commands come after the files and the repository: they may want them.
+  saveAgent(db, teamId, { ...agent, sandbox: { ...agent.sandbox, setup: [], ...(cwd !== undefined && { cwd }) } })
+  const sandbox = await createSandbox(runtime, caller, { agent: agent.slug, envs: oneOff.envs }, signal)
+  try {
+    const environment = await runtime.environments.get(sandbox)
+    signal.throwIfAborted()
+    if (oneOff.clone !== undefined) {
+      const token = process.env.THREADBOX_GIT_TOKEN
+      const request = { url: oneOff.clone, path: sandbox.cwd, ...(token && { token }) }
+      const refusal = () => egress.counts(sandbox.environmentId).lastRefusal
+      await cloneRepository(environment, request, sandbox.envs, signal, refusal)
+    }
+    await copyIn(environment, oneOff.files, sandbox.cwd)
+    for (const command of setup) await setUp(environment, command, { cwd: sandbox.cwd, env: sandbox.envs, signal })
+    const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
+    const problems = await copyOut(environment, oneOff.outs, sandbox.cwd)
+    for (const problem of problems) console.error(`threadbox: ${problem}`)
+    return code === 0 && problems.length > 0 ? FAILED : code
+  } finally {
+    await removeSandbox(runtime, sandbox)
+  }
+}
+
+/** The agent of a file, or the one of that slug. Throws a UsageError when there is none. */
+async function agentFor(
+  { agent: named = 'echo' }: OneOff,
+  find: (slug: string) => AgentInput | undefined,
+): Promise<AgentInput> {
+  if (!named.includes('/') && !named.endsWith('.json')) {
+    const found = find(named)
+    if (found) return found
+    const remedy =
+      named === 'coder' ? "it wants a model: set a provider's key or --model" : 'name a file, or give --agents'
+    throw new UsageError(`--agent: there is no agent ${named}; ${remedy}`)
+  }
+  const [agent, ...more] = await readAgentFiles(named).catch(error => {
+    throw new UsageError(`--agent: ${messageOf(error)}`)
+  })
+  if (!agent || more.length > 0) throw new UsageError(`--agent: ${named} is not the file of one agent`)
+  return agent
+}
+
+const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+
+/** The first signal ends what runs; a second one does not wait for the cleaning up, which the guard then does. */
+function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined; close(): void } {
+  const abort = new AbortController()
+  let code: number | undefined
+  const stop = (name: NodeJS.Signals) => {
+    if (code !== undefined) process.exit(code)
+    code = 128 + numbers[name as keyof typeof numbers]
+    abort.abort()
+  }
+  // Whoever read the output has left.
+  const left = () => abort.abort()
+  for (const name of Object.keys(numbers)) process.on(name, stop)
+  process.stdout.on('error', left)
+  return {
+    signal: abort.signal,
+    exitCode: () => code,
+    close() {
+      for (const name of Object.keys(numbers)) process.off(name, stop)
+    },
+  }
+}
