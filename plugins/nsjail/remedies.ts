@@ -15,7 +15,8 @@ const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
   },
   {
     words: /^(mount|move_mount|open_tree) .*EPERM/,
-    remedy: () => 'This root may not mount: give the container --cap-add SYS_ADMIN, or run the server on the host',
+    remedy: () =>
+      'This root may not mount: give the container --cap-add SYS_ADMIN, or run it as an ordinary user (docker run --user 1000), or on the host',
   },
   {
     words: /(clone|unshare).*Operation not permitted/,

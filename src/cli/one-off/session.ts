@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../config.ts'
 import type { Caller } from '../../core/access.ts'
@@ -34,21 +35,21 @@ const FAILED = 125
 
 const CLONE_PATH = '/home/user/repo'
 
-/** Where `threadbox run` and `exec` have their data, in the directory that --data-dir names, if it does. */
-const PARENT = '/tmp'
-
 /**
- * Makes a sandbox in a data directory of its own, without a server, and gives it to `use`, whose exit code it returns.
- * However that goes, nothing of it is left.
+ * Makes a sandbox without a server and gives it to `use`, whose exit code it returns. Its data directory is a new one below
+ * --data-dir, or the system's directory for such things. However it goes, nothing of it is left.
  */
 export async function withSandbox(
   oneOff: OneOff,
   load: LoadPlugins,
   use: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const wanted = await readConfig(oneOff.settings, process.env)
-  const isPlaced = oneOff.settings.includes('--data-dir') || process.env.THREADBOX_DATA_DIR !== undefined
-  const parent = isPlaced ? wanted.dataDirectory : PARENT
+  // Not the default: nothing of this is to last.
+  const wanted = await readConfig(
+    ['--data-dir', process.env.THREADBOX_DATA_DIR ?? tmpdir(), ...oneOff.settings],
+    process.env,
+  )
+  const parent = wanted.dataDirectory
   await mkdir(parent, { recursive: true })
   const dataDirectory = await mkdtemp(join(parent, 'threadbox-one-off-'))
   const guard = startGuard({ dataDirectory, settings: oneOff.settings })
