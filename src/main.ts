@@ -27,6 +27,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
       return await (await import('./cli/run.ts')).run(args, loadPlugins)
     case 'exec':
       return await (await import('./cli/exec.ts')).exec(args, loadPlugins)
+    case 'service':
+      return (await (await import('./cli/service/service.ts')).service(args, loadPlugins)) ? 0 : 1
     case 'guard':
       await (await import('./cli/one-off/guard.ts')).guard(loadPlugins)
       return 0

@@ -1,0 +1,30 @@
+const note = `# The settings of the service threadbox, as variables. After a change: systemctl restart threadbox
+# Keys of model providers belong here too, such as ANTHROPIC_API_KEY="…"
+`
+
+/** Puts these variables into the text of a file that systemd reads; all else in it stays. */
+export function withVariables(before: string | undefined, variables: Readonly<Record<string, string>>): string {
+  const lines = (before ?? note).trimEnd().split('\n')
+  for (const [name, value] of Object.entries(variables)) {
+    const line = `${name}=${quote(value)}`
+    const known = lines.findIndex(each => each.startsWith(`${name}=`))
+    if (known < 0) lines.push(line)
+    else lines[known] = line
+  }
+  return `${lines.join('\n')}\n`
+}
+
+export const hasVariable = (text: string | undefined, name: string): boolean =>
+  text?.split('\n').some(line => line.startsWith(`${name}=`)) ?? false
+
+/** Reads back what `withVariables` has written. */
+export function variablesOf(text: string): Record<string, string> {
+  const rows = text.matchAll(/^([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"$/gm)
+  return Object.fromEntries([...rows].map(([, name = '', value = '']) => [name, value.replace(/\\(.)/g, '$1')]))
+}
+
+/** As in a shell's double quotes: systemd reads it like that. */
+function quote(value: string): string {
+  if (/[\n\0]/.test(value)) throw new Error('a setting of a service must be one line')
+  return `"${value.replace(/["\\$`]/g, '\\$&')}"`
+}

@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { type Config, readConfig } from '../../config.ts'
+import { settings } from '../../settings.ts'
+import { splitWords, takeFlags, UsageError } from '../flags.ts'
+import { log } from '../log.ts'
+import type { LoadPlugins } from '../open-runtime.ts'
+import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
+import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
+
+const usage = 'threadbox service install [--print] [--user USER] [--root DIR] [SETTINGS] | status | remove'
+
+const UNIT = '/etc/systemd/system/threadbox.service'
+const ENVIRONMENT = '/etc/threadbox/environment'
+const EXECUTABLE = '/usr/local/bin/threadbox'
+
+/** Below another root nothing is started: an image is being made. */
+interface Target {
+  root: string
+  isLive: boolean
+}
+
+/** The server as a service of systemd. False when `status` finds that it does not run. */
+export async function service(args: readonly string[], load: LoadPlugins): Promise<boolean> {
+  const isPrint = args.includes('--print')
+  const { words, flags: given } = splitWords(args.filter(arg => arg !== '--print'))
+  const { flags, rest } = takeFlags(given, ['root', 'user'])
+  const [action, ...more] = words
+  const target: Target = { root: resolve(flags.root ?? '/'), isLive: flags.root === undefined }
+  if (more.length > 0 || (action !== 'install' && rest.length > 0)) throw new UsageError(`usage: ${usage}`)
+  if (action === 'status') return await showStatus(target)
+  if (action !== 'install' && action !== 'remove') throw new UsageError(`usage: ${usage}`)
+  if (target.isLive && !isPrint) assertSystemd()
+  if (action === 'remove') await remove(target, load)
+  else await install(target, { settings: rest, isPrint, ...(flags.user !== undefined && { user: flags.user }) })
+  return true
+}
+
+function assertSystemd(): void {
+  if (process.getuid?.() !== 0) throw new Error('service: only root may do that')
+  if (!systemctl('is-system-running').said)
+    throw new Error('service: systemd does not run here; see --print and --root')
+}
+
+async function install(
+  target: Target,
+  options: { settings: string[]; isPrint: boolean; user?: string },
+): Promise<void> {
+  const { isPrint, user } = options
+  const environmentFile = join(target.root, ENVIRONMENT)
+  const before = await readText(environmentFile)
+  const variables = variablesFor(options.settings)
+  // In place of the one that a first start would print: what it prints is kept in the journal.
+  const isNewKey = !hasVariable(before, 'THREADBOX_API_KEY') && !('THREADBOX_API_KEY' in variables)
+  if (isNewKey) variables.THREADBOX_API_KEY = `tbx_${randomBytes(30).toString('base64url')}`
+  const environment = withVariables(before, variables)
+  const config = await configOf(environment)
+  const groups = isRemote(config.backend) && (await hasGroup(target, 'docker')) ? ['docker'] : []
+  const unit = unitText({
+    ...{ executable: EXECUTABLE, environmentFile: ENVIRONMENT, backend: config.backend, groups },
+    dataDirectory: config.dataDirectory,
+    ...(user !== undefined && { user }),
+  })
+  if (isPrint) return console.log(unit.trimEnd())
+  const changes = [
+    await putExecutable(join(target.root, EXECUTABLE)),
+    await put(environmentFile, environment, 0o600),
+    await put(join(target.root, UNIT), unit, 0o644),
+  ]
+  if (isNewKey) console.log(`API key, kept in ${ENVIRONMENT}: ${variables.THREADBOX_API_KEY}`)
+  systemctl(...rootFlags(target), 'enable', 'threadbox').orThrow()
+  if (!target.isLive) return
+  systemctl('daemon-reload').orThrow()
+  systemctl(changes.some(Boolean) ? 'restart' : 'start', 'threadbox').orThrow()
+  console.log('threadbox is enabled and started. Its log: journalctl -u threadbox')
+}
+
+async function remove(target: Target, load: LoadPlugins): Promise<void> {
+  const text = await readText(join(target.root, ENVIRONMENT))
+  if (target.isLive) {
+    systemctl('disable', '--now', 'threadbox')
+    if (text !== undefined) await pauseAll(await configOf(text), load)
+  } else systemctl(...rootFlags(target), 'disable', 'threadbox')
+  for (const path of [UNIT, EXECUTABLE]) await rm(join(target.root, path), { force: true })
+  if (target.isLive) systemctl('daemon-reload')
+  console.log(`threadbox is removed. Its data and ${ENVIRONMENT} stay.`)
+}
+
+/** Sandboxes outlive their server: without one, their processes are to end. */
+async function pauseAll(config: Config, load: LoadPlugins): Promise<void> {
+  const { dataDirectory } = config
+  const serveProxy = (_: string, socket: { destroy(): void }) => void socket.destroy()
+  const backend = (await load(config, { dataDirectory, serveProxy, log })).backends.get(config.backend)
+  for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.pause?.()
+  await backend?.close()
+}
+
+async function showStatus(target: Target): Promise<boolean> {
+  const unit = await readText(join(target.root, UNIT))
+  console.log(`unit        ${unit === undefined ? 'not installed' : UNIT}`)
+  const environment = await readText(join(target.root, ENVIRONMENT)).catch(() => undefined)
+  if (environment !== undefined) console.log(`settings    ${ENVIRONMENT}`)
+  console.log(`enabled     ${systemctl(...rootFlags(target), 'is-enabled', 'threadbox').said || 'unknown'}`)
+  if (!target.isLive) return unit !== undefined
+  const active = systemctl('is-active', 'threadbox').said || 'unknown'
+  console.log(`running     ${active}`)
+  if (environment === undefined || active !== 'active') return active === 'active'
+  const { host, port } = await configOf(environment)
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const answers = await fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+  console.log(`server      ${answers ? 'answers at' : 'does not answer at'} ${url}`)
+  return answers
+}
+
+/** The settings that the unit's server will have. */
+const configOf = (environment: string): Promise<Config> =>
+  readConfig([], { THREADBOX_DATA_DIR: STATE_DIRECTORY, ...variablesOf(environment) })
+
+/** The flags as variables; paths are made absolute. */
+function variablesFor(flags: readonly string[]): Record<string, string> {
+  const { flags: given, rest } = takeFlags(
+    flags,
+    settings.map(({ name }) => name),
+  )
+  if (rest.length > 0) throw new UsageError(`${rest[0]}: no such setting\nusage: ${usage}`)
+  return Object.fromEntries(
+    settings.flatMap(({ name, value }) => {
+      const text = given[name]
+      if (text === undefined) return []
+      const isPath = ['FILE', 'FILES', 'DIR'].includes(value)
+      const absolute = isPath
+        ? text
+            .split(',')
+            .map(path => resolve(path.trim()))
+            .join(',')
+        : text
+      return [[`THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`, absolute]]
+    }),
+  )
+}
+
+/** Tells what it does. True when there was something to do. */
+async function put(path: string, text: string, mode: number): Promise<boolean> {
+  const isSame = (await readText(path)) === text
+  if (!isSame) await replace(path, temporary => writeFile(temporary, text, { mode }))
+  await chmod(path, mode)
+  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
+  return !isSame
+}
+
+async function putExecutable(path: string): Promise<boolean> {
+  if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('service: run the built executable')
+  const isSame = (await hashOf(path)) === (await hashOf(process.execPath))
+  if (!isSame) await replace(path, temporary => Bun.write(temporary, Bun.file(process.execPath)))
+  await chmod(path, 0o755)
+  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
+  return !isSame
+}
+
+/** Whole or not at all: what runs from the old one goes on. */
+async function replace(path: string, write: (temporary: string) => Promise<unknown>): Promise<void> {
+  const temporary = `${path}.${process.pid}`
+  await mkdir(dirname(path), { recursive: true })
+  await write(temporary)
+  await rename(temporary, path)
+}
+
+async function hashOf(path: string): Promise<string | undefined> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) return undefined
+  const hasher = new Bun.CryptoHasher('sha256')
+  for await (const chunk of file.stream()) hasher.update(chunk)
+  return hasher.digest('hex')
+}
+
+async function hasGroup(target: Target, name: string): Promise<boolean> {
+  const groups = await readText(join(target.root, '/etc/group'))
+  return groups?.split('\n').some(line => line.startsWith(`${name}:`)) ?? false
+}
+
+const readText = (path: string): Promise<string | undefined> =>
+  readFile(path, 'utf8').catch(error => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+
+const rootFlags = ({ root, isLive }: Target): string[] => (isLive ? [] : [`--root=${root}`])
+
+function systemctl(...args: string[]): { said: string; orThrow(): void } {
+  try {
+    const { exitCode, stdout, stderr } = Bun.spawnSync(['systemctl', ...args], { stderr: 'pipe' })
+    return {
+      said: stdout
+        .toString()
+        .trim()
+        .replace(/^offline$/, ''),
+      orThrow() {
+        if (exitCode !== 0) throw new Error(`systemctl ${args.join(' ')}: ${stderr.toString().trim()}`)
+      },
+    }
+  } catch {
+    throw new Error('service: there is no systemctl here')
+  }
+}
