@@ -15,6 +15,10 @@ const UNIT = '/etc/systemd/system/threadbox.service'
 const ENVIRONMENT = '/etc/threadbox/environment'
 const EXECUTABLE = '/usr/local/bin/threadbox'
 
+/** How long the first start may take: it tries what it needs. */
+const STARTED_WITHIN_MS = 20_000
+const POLL_MS = 100
+
 /** Below another root nothing is started: an image is being made. */
 interface Target {
   root: string
@@ -73,8 +77,26 @@ async function install(
   if (!target.isLive) return
   systemctl('daemon-reload').orThrow()
   systemctl(changes.some(Boolean) ? 'restart' : 'start', 'threadbox').orThrow()
-  console.log('threadbox is enabled and started. Its log: journalctl -u threadbox')
+  if (!(await answersSoon(urlOf(config))))
+    throw new Error('service: the server does not answer; see journalctl -u threadbox')
+  console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
 }
+
+async function answersSoon(url: string): Promise<boolean> {
+  for (let tries = 0; tries < STARTED_WITHIN_MS / POLL_MS; tries++) {
+    if (await answers(url)) return true
+    await Bun.sleep(POLL_MS)
+  }
+  return false
+}
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+const urlOf = ({ host, port }: Config) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 async function remove(target: Target, load: LoadPlugins): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
@@ -106,14 +128,10 @@ async function showStatus(target: Target): Promise<boolean> {
   const active = systemctl('is-active', 'threadbox').said || 'unknown'
   console.log(`running     ${active}`)
   if (environment === undefined || active !== 'active') return active === 'active'
-  const { host, port } = await configOf(environment)
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const answers = await fetch(`${url}/health`).then(
-    ({ ok }) => ok,
-    () => false,
-  )
-  console.log(`server      ${answers ? 'answers at' : 'does not answer at'} ${url}`)
-  return answers
+  const url = urlOf(await configOf(environment))
+  const isThere = await answers(url)
+  console.log(`server      ${isThere ? 'answers at' : 'does not answer at'} ${url}`)
+  return isThere
 }
 
 /** The settings that the unit's server will have. */

@@ -40,7 +40,6 @@ StateDirectoryMode=0700
 RuntimeDirectory=threadbox
 RuntimeDirectoryMode=0711
 RuntimeDirectoryPreserve=yes
-UMask=0077
 LimitNOFILE=524288
 TasksMax=infinity
 Restart=always
@@ -69,7 +68,8 @@ WantedBy=multi-user.target
 `
 }
 
-const closed = `SystemCallFilter=@system-service
+const closed = `UMask=0077
+SystemCallFilter=@system-service
 CapabilityBoundingSet=
 RestrictNamespaces=yes
 RestrictSUIDSGID=yes
@@ -89,7 +89,8 @@ const capabilities = [
 
 /** Not used, and why: ProtectKernelTunables, ProtectKernelLogs and ProtectProc cover parts of /proc, and Linux then lets
  * no jail mount its own; ProtectHostname forbids a jail its name; RestrictNamespaces and PrivateDevices (loop devices)
- * are what jails are made of; RestrictSUIDSGID would hold for packages that are installed inside. */
+ * are what jails are made of; RestrictSUIDSGID would hold for packages that are installed inside; with another UMask a
+ * jail's root could not enter what nsjail makes for it. */
 const forJails = (isRoot: boolean): string => `# Jails inherit this filter; theirs is stricter.
 SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap
 CapabilityBoundingSet=${isRoot ? capabilities.map(name => `CAP_${name}`).join(' ') : ''}
