@@ -64,7 +64,7 @@ test('has a model work on files that go in, and come out', async () => {
       'Fix',
       'it',
     ],
-    { env: { THREADBOX_MODEL_KEY: 'sk-test', THREADBOX_PRICES: '{"local/some":{"input":1,"output":2}}' } },
+    { env: { THREADBOX_MODEL_KEY: 'sk-test' } },
   )
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'I fix it. \nNow: the end\n', stderr: '' })
   expect(await Bun.file(join(oneOffs.directory, 'fixed.txt')).text()).toBe('the end\n')

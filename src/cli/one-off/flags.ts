@@ -18,6 +18,8 @@ export interface OneOff {
   outs: Copy[]
   /** A line of JSON for each thing that happens, in place of text. */
   json: boolean
+  /** What a server would log goes to stderr. */
+  verbose: boolean
   /** What is left: settings, each with its value. */
   settings: string[]
   /** What is no flag, and all after `--`. */
@@ -26,7 +28,7 @@ export interface OneOff {
 
 /** Throws a UsageError. */
 export function readOneOff(args: readonly string[], environment: NodeJS.ProcessEnv): OneOff {
-  const oneOff: OneOff = { files: [], envs: {}, outs: [], json: false, settings: [], words: [] }
+  const oneOff: OneOff = { files: [], envs: {}, outs: [], json: false, verbose: false, settings: [], words: [] }
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
     if (arg === '--') {
@@ -38,8 +40,8 @@ export function readOneOff(args: readonly string[], environment: NodeJS.ProcessE
       continue
     }
     const [name, inline] = splitFlag(arg.slice(2))
-    if (name === 'json' && inline === undefined) {
-      oneOff.json = true
+    if ((name === 'json' || name === 'verbose') && inline === undefined) {
+      oneOff[name] = true
       continue
     }
     const value = inline ?? args[++index]

@@ -55,7 +55,7 @@ export async function withSandbox(
   const guard = startGuard({ dataDirectory, settings: oneOff.settings })
   const stop = listenForStop()
   try {
-    const opened = await openRuntime({ ...wanted, dataDirectory }, load, log)
+    const opened = await openRuntime({ ...wanted, dataDirectory }, load, oneOff.verbose ? log : () => {})
     try {
       return await useSandbox(opened, oneOff, stop.signal, use)
     } finally {
