@@ -144,7 +144,7 @@ function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
 }
 
 /** `--name value` and `--name=value`. Of one given twice the last, unless it is a list that repeats. */
-function readFlags(flags: readonly string[], problems: string[]): Map<string, string> {
+export function readFlags(flags: readonly string[], problems: string[]): Map<string, string> {
   const given = new Map<string, string>()
   for (let index = 0; index < flags.length; index++) {
     const flag = flags[index] ?? ''

@@ -15,6 +15,7 @@ const commands = [
   ['licenses', 'print the notices of what this executable embeds'],
   ['help', 'print this'],
   ['guest', 'what runs inside a sandbox; the server starts it'],
+  ['guard', 'what cleans up after a killed run or exec; they start it'],
 ] as const
 
 /** Every command and every setting. */

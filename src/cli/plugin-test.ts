@@ -25,7 +25,8 @@ export async function testPlugin(file: string, flags: readonly string[], load: L
     const context: PluginContext = { dataDirectory, serveProxy: (_, socket) => void socket.destroy(), log: say }
     const loaded = await load(config, context)
     try {
-      return await runSuites(loaded, config.backend, context)
+      const external = loaded.external.filter(each => each.file === resolve(file))
+      return await runSuites({ ...loaded, external }, config.backend, context)
     } finally {
       for (const each of loaded.backends.values()) await each.close()
     }

@@ -14,9 +14,7 @@ export function checkedBackend(backend: Backend): Backend {
     if (environment.id !== id) throw wrong(method, `gives another environment than ${id}`)
     return environment
   }
-  return {
-    name: backend.name,
-    isolation: backend.isolation,
+  const checked: Pick<Backend, 'check' | 'create' | 'open' | 'list'> = {
     async check() {
       const checks: unknown = await backend.check()
       if (!Array.isArray(checks) || !checks.every(isCheck)) throw wrong('check', 'gives no list of checks')
@@ -32,10 +30,15 @@ export function checkedBackend(backend: Backend): Backend {
       if (!Array.isArray(ids) || !ids.every(id => typeof id === 'string')) throw wrong('list', 'gives no list of ids')
       return ids
     },
-    async close() {
-      await backend.close()
-    },
   }
+  return new Proxy(backend, {
+    get(target, key) {
+      if (Object.hasOwn(checked, key)) return Reflect.get(checked, key)
+      const value: unknown = Reflect.get(target, key)
+      // Its own methods may have private fields.
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 function isCheck(value: unknown): value is Check {

@@ -34,9 +34,16 @@ export async function loadExternal(
   const problems: string[] = []
   const watchdog = watchOver(LOADED_WITHIN_MS, problems)
   const names = new Map(taken.map(name => [name, 'this executable']))
+  let current = ''
+  const ended = () => {
+    console.error(`threadbox: ${[...problems, `--plugin ${current}: ends the process`].join('\n')}`)
+    process.exitCode = 2
+  }
+  process.on('exit', ended)
   const loaded: ExternalPlugins = { backends: [], engines: [], files: [] }
   try {
     for (const file of new Set(files)) {
+      current = file
       try {
         const found = await watchdog.within(file, () => importPlugins(file, guestExecutable))
         loaded.files.push(found)
@@ -51,6 +58,7 @@ export async function loadExternal(
       }
     }
   } finally {
+    process.off('exit', ended)
     watchdog.close()
   }
   if (problems.length > 0) throw new ConfigError(problems)

@@ -8,13 +8,25 @@ patiently()
 
 const { version } = packageJson
 
-const commands = ['serve', 'doctor', 'keys create', 'agents apply', 'version', 'licenses', 'help', 'guest']
+const commands = [
+  'serve',
+  'doctor',
+  'keys create',
+  'agents apply',
+  'run',
+  'exec',
+  'service install',
+  'plugin test',
+  'version',
+]
+const others = ['licenses', 'help', 'guest']
 const flags = ['backend', 'host', 'port', 'data-dir', 'agents', 'nsjail-path', 'api-key', 'memory-mb', 'grace-ms']
 
 test.each(['', 'help', '--help', '-h', 'serve --help', 'keys create -h'])('help: threadbox %s', async line => {
   const { code, stdout, stderr } = await command(line.split(' ').filter(Boolean))
   expect([code, stderr]).toEqual([0, ''])
-  for (const words of [...commands, ...flags.map(flag => `--${flag} `)]) expect(stdout).toContain(`\n  ${words}`)
+  for (const words of [...commands, ...others, ...flags.map(flag => `--${flag} `)])
+    expect(stdout).toContain(`\n  ${words}`)
 })
 
 test.each(['version', '--version'])('%s', async word => {

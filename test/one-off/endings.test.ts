@@ -39,7 +39,7 @@ test('ends when nobody reads its output any more', async () => {
   const reader = child.stdout.getReader()
   await reader.read()
   await reader.cancel()
-  await child.exited
+  expect([await child.exited, await child.stderr.text()]).toEqual([141, ''])
   expect(await oneOffs.left()).toEqual([])
 })
 

@@ -62,6 +62,13 @@ test.concurrent('all that is wrong with all plugins is told at once', async () =
   expect(lines).toHaveLength(rows.length - 1)
 })
 
+test('a plugin that ends the process is named', async () => {
+  const file = join(directory, 'exits.ts')
+  writeFileSync(file, 'process.exit(0)')
+  const result = await command(['doctor', '--plugin', file, '--data-dir', join(directory, 'exits')])
+  expect(result).toEqual({ code: 2, stdout: '', stderr: `threadbox: --plugin ${file}: ends the process\n` })
+})
+
 describe.each([
   ['while it is imported', 'for (;;) {}'],
   ['in its factory', "export default { name: 'loop', engine() { for (;;) {} } }"],

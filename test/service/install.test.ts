@@ -112,6 +112,12 @@ test.each([
   expect(Number(exposure)).toBeLessThan(most)
 })
 
+test('paths are written as seen from here, and lists whole', async () => {
+  const plugins = ['--plugin', 'a.ts', '--plugin', '/b.ts', '--agents=agents']
+  expect((await command(['service', 'install', '--root', root, ...plugins], { cwd: '/srv' })).code).toBe(0)
+  expect(read(environment)).toContain('\nTHREADBOX_PLUGIN="/srv/a.ts,/b.ts"\nTHREADBOX_AGENTS="/srv/agents"\n')
+})
+
 test('--print writes nothing', async () => {
   const before = statSync(at(unit)).mtimeMs
   const { code, stdout } = await service('install', '--print', '--backend', 'docker')

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { readConfig } from '../../config.ts'
@@ -14,8 +15,9 @@ interface Charge {
 /** The word that ends a guard: its parent has cleaned up itself. */
 const DONE = 'done'
 
-/** How often a directory that is still held is tried again, every 100 ms. */
-const RETRIES = 50
+/** What its parent had started, such as a mount, may go on a little without it. */
+const TRIES = 25
+const PAUSE_MS = 200
 
 export interface Guard {
   /** Resolves when the guard has gone. To be called when nothing is left to clean up. */
@@ -24,14 +26,15 @@ export interface Guard {
 
 /**
  * Starts a process that outlives this one for as long as it takes to remove what this one leaves, should it be killed. It
- * is in a session of its own, so that a terminal's Ctrl-C is not for it. `settings` may hold keys: they are in no command line.
+ * is in a session of its own, so that a terminal's Ctrl-C is not for it. `settings` may hold keys: they are in no command
+ * line. Resolves when it cannot miss its charge any more: the directory is to be made after that.
  */
-export function startGuard(charge: Charge): Guard {
+export async function startGuard(charge: Charge): Promise<Guard> {
   const compiled = import.meta.dir.startsWith('/$bunfs/')
   const command = [process.execPath, ...(compiled ? [] : [Bun.main]), 'guard']
   const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], cwd: '/', detached: true })
   child.stdin.write(`${JSON.stringify(charge)}\n`)
-  void child.stdin.flush()
+  await child.stdin.flush()
   return {
     async dismiss() {
       child.stdin.write(`${DONE}\n`)
@@ -45,14 +48,26 @@ export function startGuard(charge: Charge): Guard {
 export async function guard(load: LoadPlugins): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const [first = '', last] = (await Bun.stdin.text()).split('\n')
-  if (last === DONE) return
-  const { dataDirectory, settings } = chargeOf(first)
+  // Killed before it had made anything.
+  if (last === DONE || first === '') return
+  const charge = chargeOf(first)
+  for (let tries = 1; existsSync(charge.dataDirectory); tries++) {
+    try {
+      await cleanUp(charge, load)
+    } catch (error) {
+      if (tries === TRIES) throw error
+      await Bun.sleep(PAUSE_MS)
+    }
+  }
+}
+
+async function cleanUp({ dataDirectory, settings }: Charge, load: LoadPlugins): Promise<void> {
   const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
   const serveProxy = (_: string, socket: { destroy(): void }) => void socket.destroy()
   const backend = (await load(config, { dataDirectory, serveProxy, log })).backends.get(config.backend)
   for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.destroy()
   await backend?.close()
-  await rm(dataDirectory, { recursive: true, force: true, maxRetries: RETRIES, retryDelay: 100 })
+  await rm(dataDirectory, { recursive: true, force: true })
 }
 
 function chargeOf(line: string): Charge {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../config.ts'
@@ -51,10 +51,11 @@ export async function withSandbox(
   )
   const parent = wanted.dataDirectory
   await mkdir(parent, { recursive: true })
-  const dataDirectory = await mkdtemp(join(parent, 'threadbox-one-off-'))
-  const guard = startGuard({ dataDirectory, settings: oneOff.settings })
+  const dataDirectory = join(parent, `threadbox-one-off-${crypto.randomUUID()}`)
+  const guard = await startGuard({ dataDirectory, settings: oneOff.settings })
   const stop = listenForStop()
   try {
+    await mkdir(dataDirectory, { mode: 0o700 })
     const opened = await openRuntime({ ...wanted, dataDirectory }, load, oneOff.verbose ? log : () => {})
     try {
       return await useSandbox(opened, oneOff, stop.signal, use)
@@ -128,6 +129,7 @@ async function agentFor(
 }
 
 const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+const SIGPIPE = 13
 
 /** The first signal ends what runs; a second one does not wait for the cleaning up, which the guard then does. */
 function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined; close(): void } {
@@ -139,7 +141,10 @@ function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined;
     abort.abort()
   }
   // Whoever read the output has left.
-  const left = () => abort.abort()
+  const left = () => {
+    code ??= 128 + SIGPIPE
+    abort.abort()
+  }
   for (const name of Object.keys(numbers)) process.on(name, stop)
   process.stdout.on('error', left)
   return {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { type Config, readConfig } from '../../config.ts'
+import { type Config, ConfigError, readConfig, readFlags } from '../../config.ts'
 import { settings } from '../../settings.ts'
 import { splitWords, takeFlags, UsageError } from '../flags.ts'
 import { log } from '../log.ts'
@@ -140,25 +140,18 @@ const configOf = (environment: string): Promise<Config> =>
 
 /** The flags as variables; paths are made absolute. */
 function variablesFor(flags: readonly string[]): Record<string, string> {
-  const { flags: given, rest } = takeFlags(
-    flags,
-    settings.map(({ name }) => name),
-  )
-  if (rest.length > 0) throw new UsageError(`${rest[0]}: no such setting\nusage: ${usage}`)
-  return Object.fromEntries(
-    settings.flatMap(({ name, value }) => {
-      const text = given[name]
-      if (text === undefined) return []
-      const isPath = ['FILE', 'FILES', 'DIR'].includes(value)
-      const absolute = isPath
-        ? text
-            .split(',')
-            .map(path => resolve(path.trim()))
-            .join(',')
-        : text
-      return [[`THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`, absolute]]
-    }),
-  )
+  const problems: string[] = []
+  const given = readFlags(flags, problems)
+  const variables: Record<string, string> = {}
+  for (const [name, text] of given) {
+    const setting = settings.find(each => each.name === name)
+    if (!setting) problems.push(`--${name}: no such setting`)
+    const isPath = ['FILE', 'FILES', 'DIR'].includes(setting?.value ?? '')
+    const paths = () => text.split(',').map(path => resolve(path.trim()))
+    variables[`THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`] = isPath ? paths().join(',') : text
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return variables
 }
 
 /** Tells what it does. True when there was something to do. */
