@@ -9,7 +9,7 @@ import type { EngineContract } from '../contract/scene.ts'
 import { newId } from '../db/id.ts'
 import { checkedBackend } from '../external/checked-backend.ts'
 import type { PluginContext } from '../plugin.ts'
-import { describeCheck, getBackend, isFatal } from './backend.ts'
+import { closedContext, describeCheck, getBackend, isFatal } from './backend.ts'
 import type { LoadPlugins, Plugins } from './open-runtime.ts'
 
 const limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
@@ -22,7 +22,7 @@ export async function testPlugin(file: string, flags: readonly string[], load: L
   const dataDirectory = await mkdtemp(join(tmpdir(), 'threadbox-plugin-'))
   try {
     const config = await readConfig([...flags, '--plugin', resolve(file), '--data-dir', dataDirectory], process.env)
-    const context: PluginContext = { dataDirectory, serveProxy: (_, socket) => void socket.destroy(), log: say }
+    const context = closedContext(dataDirectory)
     const loaded = await load(config, context)
     try {
       const external = loaded.external.filter(each => each.file === resolve(file))

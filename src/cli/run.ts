@@ -28,6 +28,7 @@ export async function run(args: readonly string[], load: LoadPlugins): Promise<n
     const reply = await startChat(runtime, caller, agent, request, signal)
     const cancel = () => void reply.cancel()
     signal.addEventListener('abort', cancel)
+    if (signal.aborted) cancel()
     let code = 0
     for await (const chunk of readChunks(new Response(runtime.runs.watch(reply).body))) {
       if (json) await stdout(`${JSON.stringify(chunk)}\n`)

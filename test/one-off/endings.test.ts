@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { join, relative } from 'node:path'
 import { dice, seed } from '../faults/random.ts'
 import { processesNamed } from '../support/leftovers.ts'
 import { until } from '../support/until.ts'
@@ -32,6 +33,15 @@ describe.each(commands)('%s', (_, args) => {
     expect(processesNamed('7451')).toEqual([])
     await until(() => guards() === 0)
   })
+})
+
+test('leaves nothing of a backend of a plugin, however its file is named', async () => {
+  const file = relative(oneOffs.directory, join(import.meta.dir, '../plugins/jails.ts'))
+  const child = oneOffs.spawn(['exec', '--plugin', file, '--backend', 'jails', '--', 'sleep 7453 & sleep 7453'])
+  await until(() => processesNamed('7453').length >= 2)
+  child.kill('SIGKILL')
+  await nothing()
+  expect(processesNamed('7453')).toEqual([])
 })
 
 test('ends when nobody reads its output any more', async () => {

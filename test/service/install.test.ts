@@ -59,12 +59,18 @@ test('installed again, it changes nothing', async () => {
 })
 
 test('a setting is replaced; lines of one’s own and the key stay', async () => {
-  writeFileSync(at(environment), `${read(environment)}ANTHROPIC_API_KEY=own\n`)
+  writeFileSync(at(environment), `${read(environment)}ANTHROPIC_API_KEY=own\nTHREADBOX_IDLE_MS=x\n`)
+  // What stands there is checked too, however it is written.
+  expect((await service('install')).stderr).toBe(
+    'threadbox: THREADBOX_IDLE_MS: must be a whole number from 0 to 9007199254740991\n',
+  )
+  writeFileSync(at(environment), read(environment).replace('IDLE_MS=x', 'IDLE_MS=0'))
   const before = read(environment)
   const { code } = await service('install', '--port', '7172', '--data-dir', '/srv/a b')
   expect(code).toBe(0)
   expect(read(environment)).toBe(`${before.replace('7171', '7172')}THREADBOX_DATA_DIR="/srv/a b"\n`)
   expect(read(unit)).toContain('\nReadWritePaths="/srv/a b"\n')
+  expect(statSync(at('/srv/a b')).mode & 0o777).toBe(0o700)
 })
 
 const backends: [string, string[], RegExp[]][] = [
@@ -139,6 +145,11 @@ test.each([
   ['no action', [], /^threadbox: usage: threadbox service install/],
   ['a setting that is none', ['install', '--no-such', 'x'], /^threadbox: --no-such: no such setting/],
   ['a setting that is wrong', ['install', '--port', 'x'], /^threadbox: THREADBOX_PORT: must be a whole number/],
+  [
+    'a directory of nobody',
+    ['install', '--backend', 'e2b', '--data-dir', '/srv/x'],
+    /^threadbox: --data-dir: name its owner with --user/,
+  ],
   ['settings where there are none', ['status', '--port', '1'], /^threadbox: usage: /],
 ])('a mistake is told, with exit code 2, and nothing is written: %s', async (_, args, said) => {
   const { code, stderr } = await service(...args)

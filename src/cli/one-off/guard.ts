@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { readConfig } from '../../config.ts'
 import { objectOf, parseJson } from '../../json.ts'
-import { log } from '../log.ts'
+import { closedContext } from '../backend.ts'
 import type { LoadPlugins } from '../open-runtime.ts'
 
 /** What a guard is told in its first line. */
@@ -32,7 +32,7 @@ export interface Guard {
 export async function startGuard(charge: Charge): Promise<Guard> {
   const compiled = import.meta.dir.startsWith('/$bunfs/')
   const command = [process.execPath, ...(compiled ? [] : [Bun.main]), 'guard']
-  const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], cwd: '/', detached: true })
+  const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.stdin.write(`${JSON.stringify(charge)}\n`)
   await child.stdin.flush()
   return {
@@ -63,8 +63,7 @@ export async function guard(load: LoadPlugins): Promise<void> {
 
 async function cleanUp({ dataDirectory, settings }: Charge, load: LoadPlugins): Promise<void> {
   const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
-  const serveProxy = (_: string, socket: { destroy(): void }) => void socket.destroy()
-  const backend = (await load(config, { dataDirectory, serveProxy, log })).backends.get(config.backend)
+  const backend = (await load(config, closedContext(dataDirectory))).backends.get(config.backend)
   for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.destroy()
   await backend?.close()
   await rm(dataDirectory, { recursive: true, force: true })

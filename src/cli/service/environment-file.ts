@@ -17,10 +17,12 @@ export function withVariables(before: string | undefined, variables: Readonly<Re
 export const hasVariable = (text: string | undefined, name: string): boolean =>
   text?.split('\n').some(line => line.startsWith(`${name}=`)) ?? false
 
-/** Reads back what `withVariables` has written. */
+/** What systemd reads there: of what `withVariables` has written, and of plain lines. */
 export function variablesOf(text: string): Record<string, string> {
-  const rows = text.matchAll(/^([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"$/gm)
-  return Object.fromEntries([...rows].map(([, name = '', value = '']) => [name, value.replace(/\\(.)/g, '$1')]))
+  const rows = text.matchAll(/^([A-Za-z_][A-Za-z0-9_]*)=(?:"((?:[^"\\]|\\.)*)"|([^"'\n]*?))[ \t]*$/gm)
+  return Object.fromEntries(
+    [...rows].map(([, name = '', quoted, plain = '']) => [name, quoted?.replace(/\\(.)/g, '$1') ?? plain]),
+  )
 }
 
 /** As in a shell's double quotes: systemd reads it like that. */

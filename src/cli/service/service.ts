@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { type Config, ConfigError, readConfig, readFlags } from '../../config.ts'
+import { messageOf } from '../../errors.ts'
 import { settings } from '../../settings.ts'
+import { closedContext } from '../backend.ts'
 import { splitWords, takeFlags, UsageError } from '../flags.ts'
-import { log } from '../log.ts'
 import type { LoadPlugins } from '../open-runtime.ts'
 import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
+import { installExecutable, installText, readText } from './install-file.ts'
 import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
 
 const usage = 'threadbox service install [--print] [--user USER] [--root DIR] [SETTINGS] | status | remove'
@@ -60,17 +63,18 @@ async function install(
   if (isNewKey) variables.THREADBOX_API_KEY = `tbx_${randomBytes(30).toString('base64url')}`
   const environment = withVariables(before, variables)
   const config = await configOf(environment)
-  const groups = isRemote(config.backend) && (await hasGroup(target, 'docker')) ? ['docker'] : []
+  const groups = config.backend === 'docker' && (await hasGroup(target, 'docker')) ? ['docker'] : []
   const unit = unitText({
     ...{ executable: EXECUTABLE, environmentFile: ENVIRONMENT, backend: config.backend, groups },
     dataDirectory: config.dataDirectory,
     ...(user !== undefined && { user }),
   })
   if (isPrint) return console.log(unit.trimEnd())
+  await makeDataDirectory(target, config, user)
   const changes = [
-    await putExecutable(join(target.root, EXECUTABLE)),
-    await put(environmentFile, environment, 0o600),
-    await put(join(target.root, UNIT), unit, 0o644),
+    await installExecutable(join(target.root, EXECUTABLE)),
+    await installText(environmentFile, environment, 0o600),
+    await installText(join(target.root, UNIT), unit, 0o644),
   ]
   if (isNewKey) console.log(`API key, kept in ${ENVIRONMENT}: ${variables.THREADBOX_API_KEY}`)
   systemctl(...rootFlags(target), 'enable', 'threadbox').orThrow()
@@ -80,6 +84,17 @@ async function install(
   if (!(await answersSoon(urlOf(config))))
     throw new Error('service: the server does not answer; see journalctl -u threadbox')
   console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
+}
+
+/** systemd makes its own, and lets a service write to another one only when it is there. */
+async function makeDataDirectory({ root, isLive }: Target, config: Config, user?: string): Promise<void> {
+  const { dataDirectory, backend } = config
+  if (dataDirectory === STATE_DIRECTORY) return
+  if (isRemote(backend) && user === undefined) throw new ConfigError(['--data-dir: name its owner with --user'])
+  await mkdir(join(root, dataDirectory), { recursive: true, mode: 0o700 })
+  if (user === undefined || !isLive) return
+  const { exitCode, stderr } = Bun.spawnSync(['chown', `${user}:`, dataDirectory], { stderr: 'pipe' })
+  if (exitCode !== 0) throw new Error(`--user: ${stderr.toString().trim()}`)
 }
 
 async function answersSoon(url: string): Promise<boolean> {
@@ -102,7 +117,9 @@ async function remove(target: Target, load: LoadPlugins): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
   if (target.isLive) {
     systemctl('disable', '--now', 'threadbox')
-    if (text !== undefined) await pauseAll(await configOf(text), load)
+    await configOf(text ?? '')
+      .then(config => pauseAll(config, load))
+      .catch(error => console.error(`threadbox: sandboxes may still run: ${messageOf(error)}`))
   } else systemctl(...rootFlags(target), 'disable', 'threadbox')
   for (const path of [UNIT, EXECUTABLE]) await rm(join(target.root, path), { force: true })
   if (target.isLive) systemctl('daemon-reload')
@@ -112,8 +129,8 @@ async function remove(target: Target, load: LoadPlugins): Promise<void> {
 /** Sandboxes outlive their server: without one, their processes are to end. */
 async function pauseAll(config: Config, load: LoadPlugins): Promise<void> {
   const { dataDirectory } = config
-  const serveProxy = (_: string, socket: { destroy(): void }) => void socket.destroy()
-  const backend = (await load(config, { dataDirectory, serveProxy, log })).backends.get(config.backend)
+  if (!existsSync(dataDirectory)) return
+  const backend = (await load(config, closedContext(dataDirectory))).backends.get(config.backend)
   for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.pause?.()
   await backend?.close()
 }
@@ -154,50 +171,10 @@ function variablesFor(flags: readonly string[]): Record<string, string> {
   return variables
 }
 
-/** Tells what it does. True when there was something to do. */
-async function put(path: string, text: string, mode: number): Promise<boolean> {
-  const isSame = (await readText(path)) === text
-  if (!isSame) await replace(path, temporary => writeFile(temporary, text, { mode }))
-  await chmod(path, mode)
-  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
-  return !isSame
-}
-
-async function putExecutable(path: string): Promise<boolean> {
-  if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('service: run the built executable')
-  const isSame = (await hashOf(path)) === (await hashOf(process.execPath))
-  if (!isSame) await replace(path, temporary => Bun.write(temporary, Bun.file(process.execPath)))
-  await chmod(path, 0o755)
-  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
-  return !isSame
-}
-
-/** Whole or not at all: what runs from the old one goes on. */
-async function replace(path: string, write: (temporary: string) => Promise<unknown>): Promise<void> {
-  const temporary = `${path}.${process.pid}`
-  await mkdir(dirname(path), { recursive: true })
-  await write(temporary)
-  await rename(temporary, path)
-}
-
-async function hashOf(path: string): Promise<string | undefined> {
-  const file = Bun.file(path)
-  if (!(await file.exists())) return undefined
-  const hasher = new Bun.CryptoHasher('sha256')
-  for await (const chunk of file.stream()) hasher.update(chunk)
-  return hasher.digest('hex')
-}
-
 async function hasGroup(target: Target, name: string): Promise<boolean> {
   const groups = await readText(join(target.root, '/etc/group'))
   return groups?.split('\n').some(line => line.startsWith(`${name}:`)) ?? false
 }
-
-const readText = (path: string): Promise<string | undefined> =>
-  readFile(path, 'utf8').catch(error => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  })
 
 const rootFlags = ({ root, isLive }: Target): string[] => (isLive ? [] : [`--root=${root}`])
 

@@ -1,0 +1,44 @@
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** Writes a text unless it is there already, and tells. True when there was something to do. */
+export async function installText(path: string, text: string, mode: number): Promise<boolean> {
+  const isSame = (await readText(path)) === text
+  if (!isSame) await replace(path, temporary => writeFile(temporary, text, { mode }))
+  await chmod(path, mode)
+  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
+  return !isSame
+}
+
+/** Likewise this executable. */
+export async function installExecutable(path: string): Promise<boolean> {
+  if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('service: run the built executable')
+  const isSame = (await hashOf(path)) === (await hashOf(process.execPath))
+  if (!isSame) await replace(path, temporary => Bun.write(temporary, Bun.file(process.execPath)))
+  await chmod(path, 0o755)
+  console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
+  return !isSame
+}
+
+/** Whole or not at all: what runs from the old one goes on. */
+async function replace(path: string, write: (temporary: string) => Promise<unknown>): Promise<void> {
+  const temporary = `${path}.${process.pid}`
+  await mkdir(dirname(path), { recursive: true })
+  await write(temporary)
+  await rename(temporary, path)
+}
+
+async function hashOf(path: string): Promise<string | undefined> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) return undefined
+  const hasher = new Bun.CryptoHasher('sha256')
+  for await (const chunk of file.stream()) hasher.update(chunk)
+  return hasher.digest('hex')
+}
+
+/** Undefined when there is no such file. */
+export const readText = (path: string): Promise<string | undefined> =>
+  readFile(path, 'utf8').catch(error => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
