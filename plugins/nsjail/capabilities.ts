@@ -13,7 +13,7 @@ export interface Capabilities {
 export async function findCapabilities(ground: Ground): Promise<Capabilities> {
   if (!ground.root) return { controllers: [], noImages: 'only root can mount images' }
   const [controllers, noImages] = await Promise.all([
-    probeCgroups(),
+    probeCgroups(ground.dataDirectory),
     probeImages(spareDirectory(ground.dataDirectory)).then(() => undefined, messageOf),
   ])
   return { controllers, ...(noImages !== undefined && { noImages }) }

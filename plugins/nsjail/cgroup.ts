@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Limits } from '../../src/plugin.ts'
 import { childrenOf, kill } from './jail.ts'
 
@@ -82,15 +82,27 @@ export async function areInside(nsjail: number, id: string, entrances: readonly 
   return lists.every(list => count(list) === entrances.length)
 }
 
-/** Which controllers can be written here; makes and removes a cgroup to find out. */
-export async function probeCgroups(): Promise<Controller[]> {
-  const id = `probe-${process.pid}`
+/** Which controllers can be written here; makes and removes a cgroup, of the data directory's name, to find out. */
+export async function probeCgroups(dataDirectory: string): Promise<Controller[]> {
+  const id = `${probePrefix(dataDirectory)}${process.pid}`
   try {
     return (await makeCgroups(id, { memoryMb: 64, processes: 8, cpus: 1 })).limited
   } finally {
     await removeCgroups(id)
   }
 }
+
+/** Removes what processes that were killed while they tried have left. */
+export async function removeDeadProbes(dataDirectory: string): Promise<void> {
+  const prefix = probePrefix(dataDirectory)
+  const parents = new Set(controllers.map(controller => dirname(directoryOf(controller, prefix))))
+  const names = (await Promise.all([...parents].map(parent => readdir(parent).catch(() => [])))).flat()
+  for (const name of new Set(names.filter(each => each.startsWith(prefix)))) {
+    if (!existsSync(`/proc/${name.slice(prefix.length)}`)) await removeCgroups(name)
+  }
+}
+
+const probePrefix = (dataDirectory: string) => `probe-${Bun.hash(realpathSync(dataDirectory)).toString(36)}-`
 
 /** Ends what is left in an environment's cgroups and removes them. Rejects when they stay busy. */
 export async function removeCgroups(id: string): Promise<void> {

@@ -93,9 +93,9 @@ function passed({ root }: Ground, nsjail: string): Check[] {
   return checks
 }
 
-async function cgroupCheck({ root }: Ground): Promise<Check> {
+async function cgroupCheck({ root, dataDirectory }: Ground): Promise<Check> {
   const name = 'cgroups'
-  const limited = root ? await probeCgroups() : []
+  const limited = root ? await probeCgroups(dataDirectory) : []
   if (limited.length === 3) return { name, ok: true, required: false, detail: `writable: ${limited.join(', ')}` }
   const detail = limited.length > 0 ? `only ${limited.join(', ')} can be limited` : 'no cgroup can be written'
   const remedy = root

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { removeDeadProbes } from './cgroup.ts'
 import { erase } from './erase.ts'
 import { baseDirectory, type Ground, isProbe, spareDirectory, stageOf, trashDirectory } from './layout.ts'
 import { detachMount } from './linux.ts'
@@ -16,6 +17,7 @@ export async function sweepLeftovers(ground: Ground): Promise<void> {
     if (ground.root) for (const name of await namesIn(directory)) detachMount(join(directory, name))
     await erase(directory)
   }
+  if (ground.root) await removeDeadProbes(dataDirectory)
   for (const name of drafts) await erase(join(baseDirectory(dataDirectory), name))
   await mkdir(spare, { mode: 0o700 })
 }
