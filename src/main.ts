@@ -10,6 +10,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
     case 'guest':
       ;(await import('./guest/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
+    case 'tools':
+      return await (await import('./guest/tools/main.ts')).serveTools(args)
     case 'serve':
       await (await import('./cli/serve.ts')).serve(args, loadPlugins)
       return 0

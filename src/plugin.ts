@@ -63,6 +63,8 @@ export interface Environment {
   /** What confines it and what could not be limited here, in words for the operator. */
   readonly confinement: string[]
   spawn(command: SpawnOptions): Promise<SandboxProcess>
+  /** How this program's executable is run inside; its arguments follow. Absent where it is not inside. */
+  readonly executable?: readonly string[]
   readonly files: EnvironmentFiles
   /** Absent: the server keeps processes itself, over `spawn`, and they end with it. */
   readonly processes?: EnvironmentProcesses

@@ -1,7 +1,9 @@
 import { ApiError } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
+import { executableInside } from '../../src/guest/install.ts'
 import type { Environment } from '../../src/plugin.ts'
 import type { Controller } from './cgroup.ts'
+import { GUEST_INSIDE } from './config.ts'
 import { describeConfinement } from './confinement.ts'
 import { findJail, killJail } from './jail.ts'
 import type { Ground, Place } from './layout.ts'
@@ -128,6 +130,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     get isDestroyed() {
       return destroyed !== undefined
     },
+    executable: executableInside(GUEST_INSIDE),
     spawn: options => use(guest => guest.spawn(options)),
     connect: port => use(guest => guest.connect(port)),
     processes: {

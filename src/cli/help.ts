@@ -14,7 +14,7 @@ const commands = [
   ['version', 'print the version'],
   ['licenses', 'print the notices of what this executable embeds'],
   ['help', 'print this'],
-  ['guest', 'what runs inside a sandbox; the server starts it'],
+  ['guest, tools', 'what runs inside a sandbox; the server starts it'],
   ['guard', 'what cleans up after a killed run or exec; they start it'],
 ] as const
 

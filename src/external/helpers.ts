@@ -51,6 +51,9 @@ export declare function installGuest(directory: string): Promise<void>
 /** The command that starts the guest, where `installGuest`'s directory is at this path. It serves a socket that listens as descriptor 3. */
 export declare function guestCommand(directory: string): string[]
 
+/** An environment's `executable`, where `installGuest`'s directory is at this path: agents' own tools run by it. */
+export declare function executableInside(directory: string): string[]
+
 /** The host's end of a guest: most of an environment. */
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
   /** Processes that are still attached. */

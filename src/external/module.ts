@@ -1,7 +1,7 @@
 import { plugin } from 'bun'
 import { ApiError, messageOf } from '../errors.ts'
 import { connectGuest } from '../guest/host.ts'
-import { guestCommand, installGuest } from '../guest/install.ts'
+import { executableInside, guestCommand, installGuest } from '../guest/install.ts'
 import { runShell } from '../guest/shell.ts'
 
 let isProvided = false
@@ -17,6 +17,7 @@ export function provideModule(guestExecutable: string): void {
     connectGuest,
     installGuest: directory => installGuest(directory, guestExecutable),
     guestCommand,
+    executableInside,
   }
   plugin({
     name: 'threadbox',

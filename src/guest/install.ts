@@ -28,14 +28,16 @@ export async function guestVersion(executable: string): Promise<string> {
   return `${size.toString(36)}-${Math.floor(mtimeMs).toString(36)}`
 }
 
-/** The command that starts the guest, seen from inside, where the directory is mounted. */
-export const guestCommand = (mountedAt: string): string[] => [
+/** How this executable is run inside, where the directory is mounted; its own arguments follow. */
+export const executableInside = (mountedAt: string): string[] => [
   join(mountedAt, loaderName),
   '--library-path',
   mountedAt,
   join(mountedAt, GUEST),
-  'guest',
 ]
+
+/** The command that starts the guest, seen from inside. */
+export const guestCommand = (mountedAt: string): string[] => [...executableInside(mountedAt), 'guest']
 
 const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
