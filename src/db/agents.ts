@@ -4,6 +4,7 @@ import type { Limits, TurnOptions } from '../plugin.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
+import { isSecretEnvs, seal, unseal } from './seal.ts'
 
 /** What each sandbox of an agent starts with. */
 export interface AgentSandbox {
@@ -18,6 +19,8 @@ export interface AgentSandbox {
   /** For e2b. */
   template?: string
   limits: Limits
+  /** Time to live since the last use, of a sandbox whose request names none. */
+  timeoutMs?: number
 }
 
 /** What an agent may do, and spend, in a turn. A chat's own options stay within these. */
@@ -30,16 +33,22 @@ export interface AgentOptions extends TurnOptions {
   networkDenyOut?: string[]
 }
 
-export interface Agent {
-  id: string
-  teamId: string
-  slug: string
+/** What an agent is, whoever made it. */
+export interface AgentDefinition {
   name: string
   engine: string
   model?: string
   systemPrompt?: string
   sandbox: AgentSandbox
   options: AgentOptions
+}
+
+export interface Agent extends AgentDefinition {
+  id: string
+  teamId: string
+  slug: string
+  /** The version that it is now; undefined when a file made it so. */
+  deploymentId?: string
   createdAt: string
   updatedAt: string
 }
@@ -49,11 +58,11 @@ export type AgentInput = Omit<Agent, 'id' | 'teamId' | 'createdAt' | 'updatedAt'
 type Row = Columns<Omit<Agent, 'sandbox' | 'options'>> & { sandbox: string; options: string }
 
 const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt as systemPrompt, sandbox, options,
-  created_at as createdAt, updated_at as updatedAt`
+  deployment_id as deploymentId, created_at as createdAt, updated_at as updatedAt`
 
 const isOptionalString = (value: unknown) => value === undefined || typeof value === 'string'
 
-const isAgentSandbox = (value: unknown): value is AgentSandbox =>
+export const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isObject(value) &&
   isStringRecord(value.files) &&
   isStringRecord(value.envs) &&
@@ -63,16 +72,26 @@ const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isOptionalString(value.image) &&
   isOptionalString(value.template) &&
   isObject(value.limits) &&
-  Object.values(value.limits).every(limit => typeof limit === 'number')
+  Object.values(value.limits).every(limit => typeof limit === 'number') &&
+  (value.timeoutMs === undefined || typeof value.timeoutMs === 'number')
 
 /** Its fields were checked when the agent was applied. */
-const isAgentOptions = (value: unknown): value is AgentOptions => isObject(value)
+export const isAgentOptions = (value: unknown): value is AgentOptions => isObject(value)
 
-const toAgent = ({ sandbox, options, ...row }: Row): Agent => ({
+const toAgent = (db: Database, { sandbox, options, ...row }: Row): Agent => ({
   ...present<Omit<Agent, 'sandbox' | 'options'>>(row),
-  sandbox: readJson(sandbox, 'agents.sandbox', isAgentSandbox),
-  options: readJson(options, 'agents.options', isAgentOptions),
+  sandbox: readJson(unseal(db, sandbox, 'agents.sandbox', row.id), 'agents.sandbox', isAgentSandbox),
+  options: readJson(unseal(db, options, 'agents.options', row.id), 'agents.options', isAgentOptions),
 })
+
+/** What holds secrets is encrypted: variables, and the headers and variables of MCP servers. */
+function written(db: Database, { id, sandbox, options }: Pick<Agent, 'id' | 'sandbox' | 'options'>) {
+  const [files, rules] = [JSON.stringify(sandbox), JSON.stringify(options)]
+  return {
+    sandbox: isSecretEnvs(sandbox.envs) ? seal(db, files, 'agents.sandbox', id) : files,
+    options: options.mcpServers ? seal(db, rules, 'agents.options', id) : rules,
+  }
+}
 
 export function findAgent(db: Database, teamId: string, slug: string): Agent | undefined {
   const row = db
@@ -80,7 +99,7 @@ export function findAgent(db: Database, teamId: string, slug: string): Agent | u
       `select ${columns} from agents where team_id = $teamId and slug = $slug`,
     )
     .get({ teamId, slug })
-  return row ? toAgent(row) : undefined
+  return row ? toAgent(db, row) : undefined
 }
 
 /** A team's agents, by slug. */
@@ -88,28 +107,60 @@ export const listAgents = (db: Database, teamId: string): Agent[] =>
   db
     .query<Row, { teamId: string }>(`select ${columns} from agents where team_id = $teamId order by slug`)
     .all({ teamId })
-    .map(toAgent)
+    .map(row => toAgent(db, row))
 
-/** Stores an agent; one of the same slug keeps its id and createdAt, and nothing else. */
+/** Stores an agent; one of the same slug keeps its id, createdAt, versions and variables, and nothing else. */
 export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agent =>
   inTransaction(db, () => {
     const at = now()
-    const found = findAgent(db, teamId, input.slug)
+    const found = db
+      .query<{ id: string; createdAt: string }, { teamId: string; slug: string }>(
+        'select id, created_at as createdAt from agents where team_id = $teamId and slug = $slug',
+      )
+      .get({ teamId, slug: input.slug })
     const agent = { ...input, id: found?.id ?? newId('agt'), teamId, createdAt: found?.createdAt ?? at, updatedAt: at }
     db.query(
-      `insert or replace into agents
-         (id, team_id, slug, name, engine, model, system_prompt, sandbox, options, created_at, updated_at)
-       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $options, $createdAt, $updatedAt)`,
+      `insert into agents
+         (id, team_id, slug, name, engine, model, system_prompt, sandbox, options, deployment_id, created_at, updated_at)
+       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $options, $deploymentId,
+         $createdAt, $updatedAt)
+       on conflict (id) do update set name = excluded.name, engine = excluded.engine, model = excluded.model,
+         system_prompt = excluded.system_prompt, sandbox = excluded.sandbox, options = excluded.options,
+         deployment_id = excluded.deployment_id, updated_at = excluded.updated_at`,
     ).run({
       model: null,
       systemPrompt: null,
+      deploymentId: null,
       ...agent,
-      sandbox: JSON.stringify(agent.sandbox),
-      options: JSON.stringify(agent.options),
+      ...written(db, agent),
     })
     return agent
   })
 
-/** False when there is no such agent. Its sandboxes stay. */
+/** False when there is no such agent. Its versions, variables and logs go with it, its sandboxes stay. */
 export const removeAgent = (db: Database, teamId: string, slug: string): boolean =>
   db.query('delete from agents where team_id = $teamId and slug = $slug').run({ teamId, slug }).changes > 0
+
+/** The variables that every new sandbox of the agent gets, whichever version it is of. */
+export function agentEnv(db: Database, id: string): Record<string, string> {
+  const row = db.query<{ env: string }, { id: string }>('select env from agents where id = $id').get({ id })
+  return readJson(unseal(db, row?.env ?? '{}', 'agents.env', id), 'agents.env', isStringRecord)
+}
+
+/** Changes one of them; without a value it is taken away. What they are then. */
+export const setAgentVariable = (
+  db: Database,
+  id: string,
+  name: string,
+  value: string | undefined,
+): Record<string, string> =>
+  inTransaction(db, () => {
+    const { [name]: _, ...others } = agentEnv(db, id)
+    const env = value === undefined ? others : { ...others, [name]: value }
+    db.query('update agents set env = $sealed, updated_at = $now where id = $id').run({
+      id,
+      sealed: isSecretEnvs(env) ? seal(db, JSON.stringify(env), 'agents.env', id) : '{}',
+      now: now(),
+    })
+    return env
+  })

@@ -2,8 +2,26 @@ import { Database, SQLiteError } from 'bun:sqlite'
 import { closeSync, openSync } from 'node:fs'
 import initial from './migrations/0001_initial.sql' with { type: 'text' }
 import models from './migrations/0002_models.sql' with { type: 'text' }
+import deployments from './migrations/0003_deployments.sql' with { type: 'text' }
+import { sealRows } from './seal-rows.ts'
 
-const migrations = [initial, models]
+type Migration = (db: Database) => void
+
+const sql =
+  (text: string): Migration =>
+  db => {
+    db.run(text)
+  }
+
+/** Each brings the schema to the next version. */
+const migrations: readonly Migration[] = [
+  sql(initial),
+  sql(models),
+  db => {
+    sql(deployments)(db)
+    sealRows(db)
+  },
+]
 
 // The default of 20 is less than the statements of one chat request.
 Database.MAX_QUERY_CACHE_SIZE = 200
@@ -21,7 +39,11 @@ export function openDatabase(path: string): Database {
     useWriteAheadLog(db)
     db.run('pragma synchronous = normal')
     db.run('pragma foreign_keys = on')
-    inTransaction(db, () => migrate(db, path))
+    // What a migration encrypts is not to stay readable in freed space, or in the log.
+    db.run('pragma secure_delete = on')
+    const isChanged = inTransaction(db, () => migrate(db, path))
+    if (isChanged) db.run('pragma wal_checkpoint(truncate)')
+    db.run('pragma secure_delete = off')
     return db
   } catch (error) {
     db.close()
@@ -45,12 +67,14 @@ function useWriteAheadLog(db: Database): void {
   }
 }
 
-function migrate(db: Database, path: string): void {
+/** True when there was something to do. */
+function migrate(db: Database, path: string): boolean {
   const version = db.query<{ user_version: number }, []>('pragma user_version').get()?.user_version ?? 0
   if (version > migrations.length)
     throw new Error(
       `${path} was written by a newer threadbox (schema ${version}, this one knows ${migrations.length}). Use that version, or another data directory.`,
     )
-  for (const migration of migrations.slice(version)) db.run(migration)
+  for (const step of migrations.slice(version)) step(db)
   db.run(`pragma user_version = ${migrations.length}`)
+  return version < migrations.length
 }

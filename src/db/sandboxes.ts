@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { isObject } from '../json.ts'
 import { now } from './id.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
+import { isSecretEnvs, seal, unseal } from './seal.ts'
 
 /** Rules as they were written. No `allowOut` is no opinion. */
 export interface NetworkRules {
@@ -28,6 +29,10 @@ export interface Sandbox {
   cwd: string
   network: SandboxNetwork
   timeoutMs?: number
+  /** The version of the agent that it was made with. */
+  deploymentId?: string
+  /** The agent's own tools, by the name of their bundle. */
+  bundle?: string
   /** The end user whose token made it. */
   externalUserId?: string
   createdAt: string
@@ -41,7 +46,7 @@ type Row = Columns<Omit<Sandbox, 'envs' | 'network'>> & { envs: string; network:
 
 const columns = `id, team_id as teamId, agent_slug as agentSlug, agent_name as agentName,
   environment_id as environmentId, backend, status, error, envs, cwd, network, timeout_ms as timeoutMs,
-  external_user_id as externalUserId, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
+  deployment_id as deploymentId, bundle, external_user_id as externalUserId, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
 
 const isRules = (value: unknown): value is NetworkRules | undefined =>
   value === undefined ||
@@ -52,10 +57,10 @@ const isRules = (value: unknown): value is NetworkRules | undefined =>
 const isNetwork = (value: unknown): value is SandboxNetwork =>
   isObject(value) && isRules(value.agent) && isRules(value.own)
 
-const toSandbox = ({ envs, network, ...row }: Row): Sandbox => ({
+const toSandbox = (db: Database, { envs, network, ...row }: Row): Sandbox => ({
   ...present<Omit<Sandbox, 'envs' | 'network'>>(row),
   network: readJson(network, 'sandboxes.network', isNetwork),
-  envs: readJson(envs, 'sandboxes.envs', isStringRecord),
+  envs: readJson(unseal(db, envs, 'sandboxes.envs', row.id), 'sandboxes.envs', isStringRecord),
 })
 
 /** Throws when the id or the environment is there already. */
@@ -64,15 +69,17 @@ export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
   const sandbox = { ...input, createdAt: at, updatedAt: at, lastUsedAt: at }
   db.query(
     `insert into sandboxes (id, team_id, agent_slug, agent_name, environment_id, backend, status, error, envs, cwd,
-       network, timeout_ms, external_user_id, created_at, updated_at, last_used_at)
+       network, timeout_ms, deployment_id, bundle, external_user_id, created_at, updated_at, last_used_at)
      values ($id, $teamId, $agentSlug, $agentName, $environmentId, $backend, $status, $error, $envs, $cwd,
-       $network, $timeoutMs, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
+       $network, $timeoutMs, $deploymentId, $bundle, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
   ).run({
     error: null,
     timeoutMs: null,
+    deploymentId: null,
+    bundle: null,
     externalUserId: null,
     ...sandbox,
-    envs: JSON.stringify(sandbox.envs),
+    envs: isSecretEnvs(sandbox.envs) ? seal(db, JSON.stringify(sandbox.envs), 'sandboxes.envs', sandbox.id) : '{}',
     network: JSON.stringify(sandbox.network),
   })
   return sandbox
@@ -85,7 +92,7 @@ export function findSandbox(db: Database, teamId: string, id: string): Sandbox |
       `select ${columns} from sandboxes where team_id = $teamId and (id = $id or environment_id = $id)`,
     )
     .get({ teamId, id })
-  return row ? toSandbox(row) : undefined
+  return row ? toSandbox(db, row) : undefined
 }
 
 /** What the sandbox of an environment may reach; undefined when there is none. */
@@ -113,16 +120,39 @@ export interface SandboxPage {
   /** Only those of these agents, or of this end user. */
   agents?: string[]
   userId?: string
+  /** Only those of which a thread has failed, or none has. */
+  hasFailed?: boolean
+  /** Only those whose id or environment's id has this in it. */
+  search?: string
+  /** Only those made from this moment on, or before that one. */
+  from?: string
+  to?: string
+}
+
+type PageQuery = {
+  teamId: string
+  limit: number
+  before: string | null
+  agents: string | null
+  userId: string | null
+  hasFailed: number | null
+  search: string | null
+  from: string | null
+  to: string | null
 }
 
 /** A page of a team's sandboxes, newest first. */
 export const listSandboxes = (db: Database, teamId: string, page: SandboxPage): Sandbox[] =>
   db
-    .query<Row, { teamId: string; limit: number; before: string | null; agents: string | null; userId: string | null }>(
+    .query<Row, PageQuery>(
       `select ${columns} from sandboxes
        where team_id = $teamId and ($before is null or id < $before)
          and ($agents is null or agent_slug in (select value from json_each($agents)))
          and ($userId is null or external_user_id = $userId)
+         and ($hasFailed is null or $hasFailed =
+           exists (select 1 from threads where sandbox_id = sandboxes.id and threads.status = 'error'))
+         and ($search is null or instr(id, $search) or instr(environment_id, $search))
+         and ($from is null or created_at >= $from) and ($to is null or created_at < $to)
        order by id desc limit $limit`,
     )
     .all({
@@ -131,8 +161,12 @@ export const listSandboxes = (db: Database, teamId: string, page: SandboxPage): 
       before: page.before ?? null,
       agents: page.agents ? JSON.stringify(page.agents) : null,
       userId: page.userId ?? null,
+      hasFailed: page.hasFailed === undefined ? null : Number(page.hasFailed),
+      search: page.search ?? null,
+      from: page.from ?? null,
+      to: page.to ?? null,
     })
-    .map(toSandbox)
+    .map(row => toSandbox(db, row))
 
 /** Counts this moment as a use: its time to live starts again. */
 export function touchSandbox(db: Database, id: string): void {
@@ -159,4 +193,4 @@ export const listExpiredSandboxes = (db: Database, at: Date): Sandbox[] =>
          and not exists (select 1 from runs where sandbox_id = sandboxes.id and status = 'active')`,
     )
     .all({ at: at.getTime() })
-    .map(toSandbox)
+    .map(row => toSandbox(db, row))

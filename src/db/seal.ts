@@ -1,0 +1,92 @@
+import type { Database } from 'bun:sqlite'
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isObject } from '../json.ts'
+
+/**
+ * Encryption of what the database must not show: AES-256-GCM by a key in a file beside it. A text opens only with its
+ * key, and as the same column of the same row.
+ */
+
+const CIPHER = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const PREFIX = 'sealed'
+
+interface Key {
+  bytes: Buffer
+  /** Tells one key from another, and nothing of either. */
+  name: string
+}
+
+const keys = new WeakMap<Database, Key>()
+
+/** Makes the key when there is none. */
+export function seal(db: Database, text: string, column: string, id: string): string {
+  const key = findKey(db) ?? makeKey(db)
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, key.bytes, nonce)
+  cipher.setAAD(placeOf(column, id))
+  const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  return [PREFIX, key.name, sealed.toString('base64')].join(':')
+}
+
+/** The text that was sealed; one that never was is given as it is. Throws when the key is missing, or is another one. */
+export function unseal(db: Database, stored: string, column: string, id: string): string {
+  if (!stored.startsWith(`${PREFIX}:`)) return stored
+  const [, name = '', data = ''] = stored.split(':')
+  const key = findKey(db)
+  if (!key) throw new Error(`${keyFile(db)} is missing: what was encrypted with it cannot be read. Put it back.`)
+  if (key.name !== name) {
+    throw new Error(`${keyFile(db)} is key ${key.name}, this was encrypted with ${name}. Put that one back.`)
+  }
+  const bytes = Buffer.from(data, 'base64')
+  const decipher = createDecipheriv(CIPHER, key.bytes, bytes.subarray(0, NONCE_BYTES))
+  decipher.setAAD(placeOf(column, id))
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+  const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
+  return Buffer.concat([text, decipher.final()]).toString('utf8')
+}
+
+/** Whether there is a variable at all: what holds none is stored as it is, and wants no key. */
+export const isSecretEnvs = (envs: unknown): boolean => isObject(envs) && Object.keys(envs).length > 0
+
+const placeOf = (column: string, id: string): Buffer => Buffer.from(`${column} ${id}`)
+
+const keyFile = (db: Database): string => join(dirname(db.filename), 'threadbox.key')
+
+function findKey(db: Database): Key | undefined {
+  const known = keys.get(db)
+  if (known) return known
+  let text: string
+  try {
+    text = readFileSync(keyFile(db), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const bytes = Buffer.from(text.trim(), 'base64')
+  if (bytes.byteLength !== KEY_BYTES) throw new Error(`${keyFile(db)} is no key.`)
+  const key = { bytes, name: createHash('sha256').update(bytes).digest('hex').slice(0, 8) }
+  keys.set(db, key)
+  return key
+}
+
+/** Whole or not at all; of two processes that make it at once, one does. */
+function makeKey(db: Database): Key {
+  const path = keyFile(db)
+  const draft = `${path}.${crypto.randomUUID()}`
+  writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flush: true })
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  const key = findKey(db)
+  if (!key) throw new Error(`${path} cannot be read.`)
+  return key
+}
