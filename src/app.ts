@@ -3,14 +3,18 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import { authenticate } from './core/access.ts'
 import { ApiError } from './errors.ts'
+import { agentLogRoutes } from './http/agent-logs.ts'
+import { agentRoutes } from './http/agents.ts'
 import { admit } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
+import { deployRoutes } from './http/deploy.ts'
 import { execRoutes } from './http/exec.ts'
 import { failureResponse } from './http/failure.ts'
 import { fileRoutes } from './http/files.ts'
 import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
+import { meRoutes } from './http/me.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { authorizationOf, type Upgrade } from './http/socket.ts'
@@ -57,6 +61,10 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(chatRoutes(runtime))
     .use(tokenRoutes(runtime))
     .use(usageRoutes(runtime))
+    .use(meRoutes(runtime))
+    .use(deployRoutes(runtime))
+    .use(agentRoutes(runtime))
+    .use(agentLogRoutes(runtime))
 
   /** Elysia knows only that method and path together have no route. */
   const known = routes.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))

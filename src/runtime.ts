@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Config } from './config.ts'
+import type { Bundles } from './core/bundles.ts'
 import type { Environments } from './core/environments.ts'
 import type { Networks } from './core/networks.ts'
 import type { Egress } from './egress/egress.ts'
@@ -15,6 +16,7 @@ export interface Runtime {
   engines: ReadonlyMap<string, Engine>
   environments: Environments
   runs: Runs
+  bundles: Bundles
   gateway: Gateway
   networks: Networks
   egress: Egress

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import type { Config } from '../config.ts'
 import { readAgentFiles } from '../core/agent-files.ts'
+import { createBundles } from '../core/bundles.ts'
 import { ensureCoder } from '../core/coder.ts'
 import { createEnvironments } from '../core/environments.ts'
 import { createModelGateway } from '../core/models.ts'
@@ -51,13 +52,14 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))
   const environments = createEnvironments(db, backends)
   const runs = createRuns(db, { log })
+  const bundles = createBundles(db, dataDirectory)
   const interrupted = runs.recover()
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
   if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
   return {
-    runtime: { config, db, backends, engines, environments, runs, gateway, networks, egress, log },
+    runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, log },
     teamId: team.id,
     async close() {
       egress.close()

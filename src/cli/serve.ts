@@ -1,7 +1,7 @@
 import { createApp } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
-import { removeExpired, removeOrphans } from '../core/sweep.ts'
+import { removeExpired, removeOrphans, removeUnusedBundles } from '../core/sweep.ts'
 import { DEFAULT_TEAM } from '../core/teams.ts'
 import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
@@ -46,6 +46,7 @@ export async function serve(flags: readonly string[], load: LoadPlugins): Promis
   }
 
   void removeOrphans(runtime)
+  void removeUnusedBundles(runtime)
   const housekeeping = setInterval(() => {
     void removeExpired(runtime)
     runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`))

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { findKey, findKeyByHash, insertKey, type KeyRow } from '../db/keys.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
+import { getTeamName } from '../db/teams.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from './teams.ts'
@@ -70,7 +71,7 @@ export function createToken(
   caller: Caller,
   { lifetimeMs, ...scope }: TokenScope & { lifetimeMs: number },
 ): { token: string; expiresAt: string } {
-  if (caller.token) throw new ApiError('forbidden', 'A token cannot make tokens: use an API key.')
+  assertKey(caller, 'make tokens')
   const expires = Math.floor((Date.now() + lifetimeMs) / 1000)
   const { teamId, keyId } = caller
   const payload: TokenPayload = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
@@ -83,6 +84,20 @@ export function assertAgent({ token }: Caller, slug: string): void {
   if (token?.agents && !token.agents.includes(slug)) {
     throw new ApiError('forbidden', 'The token is not for this agent.')
   }
+}
+
+/** Whose key the caller has, for a client that wants to show it. Throws forbidden for a token. */
+export function whoIs({ db }: Runtime, caller: Caller) {
+  assertKey(caller, 'ask whose it is')
+  const { teamId, keyId } = caller
+  const name = (keyId !== undefined && findKey(db, keyId)?.name) || 'api-key'
+  const team = { id: teamId, name: getTeamName(db, teamId) }
+  return { id: keyId ?? null, name, user: { id: keyId ?? null, name }, team }
+}
+
+/** Throws forbidden for a browser's token. */
+export function assertKey({ token }: Caller, what: string): void {
+  if (token) throw new ApiError('forbidden', `A token cannot ${what}: use an API key.`)
 }
 
 function readToken(db: Database, token: string): Caller {

@@ -11,6 +11,10 @@ import { assertRules } from './networks.ts'
 /** An object of these fields and no other: a mistyped name is told. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
 
+const Slug = Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 100 })
+
+export const isSlug = (text: string): boolean => Value.Check(Slug, text)
+
 const Path = Type.String({ pattern: '^/[^\\0]*$' })
 
 const Limits = exact({
@@ -51,7 +55,7 @@ const Options = exact({
 })
 
 const AgentFile = exact({
-  slug: Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 100 }),
+  slug: Slug,
   name: Type.Optional(Type.String({ minLength: 1 })),
   engine: Type.Optional(Type.String({ minLength: 1 })),
   model: Type.Optional(Type.String({ minLength: 1 })),
@@ -71,6 +75,7 @@ const AgentFile = exact({
       image: Type.Optional(Type.String({ minLength: 1 })),
       template: Type.Optional(Type.String({ minLength: 1 })),
       limits: Type.Optional(Limits),
+      timeoutMs: Type.Optional(Type.Integer({ minimum: 1000 })),
     }),
   ),
 })
@@ -84,7 +89,7 @@ export async function readAgentFiles(path: string): Promise<AgentInput[]> {
   const agents: AgentInput[] = []
   for (const file of files) {
     try {
-      agents.push(toAgent(JSON.parse(await readFile(file, 'utf8'))))
+      agents.push(readAgent(JSON.parse(await readFile(file, 'utf8'))))
     } catch (error) {
       problems.push(`${file}: ${messageOf(error)}`)
     }
@@ -93,7 +98,8 @@ export async function readAgentFiles(path: string): Promise<AgentInput[]> {
   return agents
 }
 
-function toAgent(value: unknown): AgentInput {
+/** Throws with the first field that is wrong. */
+export function readAgent(value: unknown): AgentInput {
   if (!Value.Check(AgentFile, value)) {
     const [first] = Value.Errors(AgentFile, value)
     throw new Error(`${fieldOf(first?.path ?? '') || 'agent'}: ${first?.message ?? 'not valid'}`)
@@ -123,5 +129,5 @@ const toSandbox = ({
   envs,
   setup,
   limits: limits as SandboxLimits,
-  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'template'>),
+  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'template' | 'timeoutMs'>),
 })

@@ -1,4 +1,6 @@
+import type { Database } from 'bun:sqlite'
 import type { Agent } from '../db/agents.ts'
+import { findDeployment } from '../db/deployments.ts'
 import { listMessages, removeMessagesAfter } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
@@ -12,6 +14,7 @@ import { meteredTurn } from './metered-turn.ts'
 import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
 import { createThread, getThread } from './threads.ts'
 import { type ChatOptions, withinAgent } from './turn-options.ts'
+import { turnWithTools } from './turn-tools.ts'
 
 export interface ChatRequest {
   sandboxId?: string
@@ -37,11 +40,15 @@ export async function startChat(
   if (threadId !== undefined && sandboxId === undefined) {
     throw new ApiError('invalid_request', 'threadId: requires sandboxId', { field: 'threadId' })
   }
-  const agent = getAgent(runtime, caller, slug)
-  const engine = getEngine(runtime, agent)
+  const current = getAgent(runtime, caller, slug)
+  getEngine(runtime, current)
   const asked = lastUserMessage(request.messages)
-  const start = (sandbox: Sandbox, thread: Thread) =>
-    startRun(runtime, { agent, engine, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }, request)
+  const start = (sandbox: Sandbox, thread: Thread) => {
+    const agent = agentAsMade(runtime.db, current, sandbox)
+    const engine = getEngine(runtime, agent)
+    const place = { agent, engine, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }
+    return startRun(runtime, place, request)
+  }
   if (sandboxId === undefined) {
     const { externalUserId } = request
     const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
@@ -56,6 +63,13 @@ export async function startChat(
   while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
   return start(sandbox, getThread(runtime, caller, sandbox, id))
+}
+
+/** The agent as it was when the sandbox was made, if that is a version that it still has; else as it is now. */
+function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): Agent {
+  if (deploymentId === undefined || deploymentId === current.deploymentId) return current
+  const deployment = findDeployment(db, deploymentId)
+  return deployment?.agentId === current.id ? { ...current, ...deployment.definition } : current
 }
 
 /** Nothing is awaited here: the thread is free, and taken. */
@@ -106,15 +120,17 @@ function startRun(
           ...(model !== undefined && { model }),
         })
       return yield* meteredTurn(open, signal, openModel =>
-        engine.run(turn, {
-          environment,
-          cwd: sandbox.cwd,
-          env: sandbox.envs,
-          signal,
-          options: turnOptions,
-          openModel,
-          fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),
-        }),
+        turnWithTools(runtime, { agent, sandbox, environment, signal }, turnOptions, options =>
+          engine.run(turn, {
+            environment,
+            cwd: sandbox.cwd,
+            env: sandbox.envs,
+            signal,
+            options,
+            openModel,
+            fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),
+          }),
+        ),
       )
     })
     return run

@@ -1,4 +1,5 @@
-import { type Agent, findAgent } from '../db/agents.ts'
+import { type Agent, type AgentSandbox, agentEnv, findAgent } from '../db/agents.ts'
+import { findDeployment } from '../db/deployments.ts'
 import { newId } from '../db/id.ts'
 import {
   deleteSandbox,
@@ -9,16 +10,11 @@ import {
   touchSandbox,
 } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
-import { runShell } from '../guest/shell.ts'
 import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
 import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
-
-const DEFAULT_CWD = '/home/user'
-
-/** How long one set-up command may take. */
-const SETUP_TIMEOUT_MS = 600_000
+import { DEFAULT_CWD, setUp } from './set-up.ts'
 
 export interface SandboxRequest extends NetworkRequest {
   agent: string
@@ -40,8 +36,8 @@ export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
 }
 
 /**
- * Makes an environment, writes the agent's files and the request's over them, then runs the agent's set-up commands and
- * the request's. What fails on the way fails the create, and nothing is left.
+ * Makes an environment, unpacks the agent's archive, writes its files and the request's over them, then runs the agent's
+ * set-up commands and the request's. What fails on the way fails the create, and nothing is left.
  */
 export async function createSandbox(
   runtime: Runtime,
@@ -49,10 +45,15 @@ export async function createSandbox(
   request: SandboxRequest,
   signal?: AbortSignal,
 ): Promise<Sandbox> {
-  const { db, config, environments, networks, egress } = runtime
+  const { db, config, environments, networks, egress, bundles } = runtime
   const agent = getAgent(runtime, caller, request.agent)
   const defaults = agent.sandbox
-  const envs = { ...defaults.envs, ...request.envs }
+  const deployment = agent.deploymentId === undefined ? undefined : findDeployment(db, agent.deploymentId)
+  const bundle = deployment && deployment.tools.length > 0 ? deployment.bundle : undefined
+  // The version may be removed while this goes on.
+  using _held = bundles.hold(bundle, deployment?.template)
+  const envs = { ...defaults.envs, ...agentEnv(db, agent.id), ...request.envs }
+  const timeoutMs = request.timeoutMs ?? defaults.timeoutMs
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
   const network = networkFor(caller, agent.options, request)
@@ -63,18 +64,19 @@ export async function createSandbox(
     limits: limitsOf({ ...config.limits, ...defaults.limits }),
     env: envs,
     network: { mode: config.network, layers: networkLayers(network) },
-    ...(defaults.base !== undefined && { base: defaults.base }),
-    ...(defaults.image !== undefined && { image: defaults.image }),
-    ...(defaults.template !== undefined && { template: defaults.template }),
+    ...startOf(defaults),
   })
   // Set-up commands run before there is a row to find the rules in.
   networks.prepare(place.environmentId, network)
   try {
-    await writeFiles(environment, { ...defaults.files, ...request.files })
-    if (cwd !== DEFAULT_CWD) await environment.files.makeDirectory(cwd)
-    for (const command of [...defaults.setup, ...(request.setup ?? [])]) {
-      await setUp(environment, command, { cwd, env: envs, ...(signal && { signal }) })
-    }
+    await setUp(runtime, agent, environment, {
+      template: deployment?.template,
+      files: { ...defaults.files, ...request.files },
+      cwd,
+      env: envs,
+      commands: [...defaults.setup, ...(request.setup ?? [])],
+      ...(signal && { signal }),
+    })
     signal?.throwIfAborted()
     return insertSandbox(db, {
       id: newId('sbx'),
@@ -86,7 +88,9 @@ export async function createSandbox(
       cwd,
       network,
       ...place,
-      ...(request.timeoutMs !== undefined && { timeoutMs: request.timeoutMs }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(agent.deploymentId !== undefined && { deploymentId: agent.deploymentId }),
+      ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
     })
   } catch (error) {
@@ -97,6 +101,13 @@ export async function createSandbox(
     networks.prepare(place.environmentId)
   }
 }
+
+/** What new sandboxes of an agent start from, on each backend that asks for it. */
+export const startOf = ({ base, image, template }: AgentSandbox) => ({
+  ...(base !== undefined && { base }),
+  ...(image !== undefined && { image }),
+  ...(template !== undefined && { template }),
+})
 
 /** Found by its id or its environment's. Throws sandbox_not_found for one of another team or user. */
 export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox {
@@ -132,34 +143,15 @@ export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: nu
 
 /** When it resolves, nothing of the sandbox is left: runs, threads, processes, files. */
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
-  const { db, runs, environments, egress } = runtime
+  const { db, runs, environments, egress, bundles } = runtime
   while (runs.active(sandbox.id).length > 0) await runs.cancel(sandbox.id)
   // The row goes first: an environment without one is swept at the next start, should the server die here.
   deleteSandbox(db, sandbox.id)
   await environments.destroy(sandbox)
   egress.forget(sandbox.environmentId)
+  if (sandbox.bundle !== undefined) await bundles.removeUnused()
 }
 
 /** Zero is no limit. */
-const limitsOf = (limits: Limits): Limits => Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))
-
-async function writeFiles(environment: Environment, files: Readonly<Record<string, string>>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) await environment.files.write(path, Buffer.from(content))
-}
-
-/** Runs a set-up command. Throws setup_failed with what it said. */
-export async function setUp(
-  environment: Environment,
-  command: string,
-  options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },
-): Promise<void> {
-  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
-  if (result.exitCode === 0) return
-  const { stdout, stderr, exitCode } = result
-  const said = (stderr.trim() || stdout.trim()).slice(-2000)
-  throw new ApiError('setup_failed', `A set-up command ended with exit code ${exitCode}: ${said}`, {
-    stdout,
-    stderr,
-    exitCode,
-  })
-}
+export const limitsOf = (limits: Limits): Limits =>
+  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))

@@ -34,3 +34,7 @@ export async function removeOrphans({ config, db, backends, environments, log }:
     }
   }
 }
+
+/** Removes files of agents and sandboxes that are gone. Never rejects: what fails is logged, and met again. */
+export const removeUnusedBundles = ({ bundles, log }: Runtime): Promise<void> =>
+  bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`))

@@ -4,6 +4,7 @@ import { streamText } from 'ai'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createKey } from '../../src/core/access.ts'
+import { createBundles } from '../../src/core/bundles.ts'
 import { createNetworks } from '../../src/core/networks.ts'
 import { type AgentOptions, saveAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
@@ -95,6 +96,7 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
       destroy: async () => {},
     },
     runs: createRuns(db, { log, graceMs: 200 }),
+    bundles: createBundles(db, config.dataDirectory),
     gateway,
     networks,
     egress: createEgress({ policyOf: networks.policyOf, log }),

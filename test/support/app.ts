@@ -9,6 +9,7 @@ import { nsjail } from '../../plugins/nsjail/index.ts'
 import { createApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { createKey } from '../../src/core/access.ts'
+import { createBundles } from '../../src/core/bundles.ts'
 import { createEnvironments } from '../../src/core/environments.ts'
 import { createModelGateway } from '../../src/core/models.ts'
 import { createNetworks } from '../../src/core/networks.ts'
@@ -104,6 +105,7 @@ export class TestApp {
       engines,
       log,
       runs: createRuns(db, { log }),
+      bundles: createBundles(db, config.dataDirectory),
       gateway,
       networks,
       egress,

@@ -1,7 +1,7 @@
 export interface RequestOptions {
   /** An API key or token; null sends none. */
   key?: string | null
-  /** Sent as JSON; bytes and streams as they are. */
+  /** Sent as JSON; bytes, streams and forms as they are. */
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
@@ -59,10 +59,10 @@ export async function askRaw(url: string, request: string): Promise<Answer> {
   return { status: Number(statusLine.split(' ')[1]), headers, body: parse(body) }
 }
 
-type Raw = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | Blob
+type Raw = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | Blob | FormData
 
 const isRaw = (body: unknown): body is Raw =>
-  body instanceof Uint8Array || body instanceof ReadableStream || body instanceof Blob
+  body instanceof Uint8Array || body instanceof ReadableStream || body instanceof Blob || body instanceof FormData
 
 function parse(text: string): unknown {
   try {

@@ -5,7 +5,8 @@ import { readConfig } from '../../config.ts'
 import type { Caller } from '../../core/access.ts'
 import { readAgentFiles } from '../../core/agent-files.ts'
 import { cloneRepository } from '../../core/git.ts'
-import { createSandbox, removeSandbox, setUp } from '../../core/sandboxes.ts'
+import { createSandbox, removeSandbox } from '../../core/sandboxes.ts'
+import { runSetUp } from '../../core/set-up.ts'
 import { type AgentInput, findAgent, saveAgent } from '../../db/agents.ts'
 import type { Sandbox } from '../../db/sandboxes.ts'
 import { messageOf } from '../../errors.ts'
@@ -99,7 +100,7 @@ async function useSandbox(
       await cloneRepository(environment, request, sandbox.envs, signal, refusal)
     }
     await copyIn(environment, oneOff.files, sandbox.cwd)
-    for (const command of setup) await setUp(environment, command, { cwd: sandbox.cwd, env: sandbox.envs, signal })
+    for (const command of setup) await runSetUp(environment, command, { cwd: sandbox.cwd, env: sandbox.envs, signal })
     const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
     const problems = await copyOut(environment, oneOff.outs, sandbox.cwd)
     for (const problem of problems) console.error(`threadbox: ${problem}`)

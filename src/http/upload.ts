@@ -1,0 +1,79 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Busboy } from '@fastify/busboy'
+import { ApiError, messageOf } from '../errors.ts'
+import { MAX_BODY_BYTES } from './body.ts'
+
+/** Of a part that is no file: as much as any other JSON. */
+const MAX_FIELD_BYTES = MAX_BODY_BYTES
+const MAX_PARTS = 30
+
+export interface UploadOptions<Kept> {
+  /** Names of the parts that are files of any size. Other parts are texts, whether they have a file's name or not. */
+  files: readonly string[]
+  /** Takes a file as it comes. What it throws ends the upload. */
+  keep(field: string, body: AsyncIterable<Uint8Array>): Promise<Kept>
+}
+
+export interface Upload<Kept> {
+  fields: Map<string, string>
+  files: Map<string, Kept>
+}
+
+/** Reads a multipart form without holding its files in memory. Throws invalid_request, and what `keep` throws. */
+export async function readUpload<Kept extends Disposable>(
+  request: Request,
+  { files: names, keep }: UploadOptions<Kept>,
+): Promise<Upload<Kept>> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^multipart\/form-data;.*boundary=/is.test(type) || !request.body) throw wrong('wants multipart/form-data')
+  const form = new Busboy({
+    headers: { 'content-type': type },
+    limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS, headerPairs: 20 },
+    isPartAFile: name => name !== undefined && names.includes(name),
+  })
+  const upload: Upload<Kept> = { fields: new Map(), files: new Map() }
+  const keeping: Promise<void>[] = []
+  const stop = new AbortController()
+  const refuse = (error: ApiError) => stop.abort(error)
+
+  form.on('field', (name, text, _, isCut) => {
+    if (isCut) refuse(new ApiError('payload_too_large', `${name}: more than ${MAX_FIELD_BYTES} bytes`, { field: name }))
+    else if (upload.fields.has(name)) refuse(wrong('is there twice', name))
+    else upload.fields.set(name, text)
+  })
+  form.on('file', (name, body) => {
+    // Its own errors come by an event alone, which a reader that has not begun would miss.
+    body.on('error', error => body.destroy(error))
+    stop.signal.addEventListener('abort', () => body.destroy())
+    const kept = keep(name, body).then(
+      file => {
+        if (!upload.files.has(name)) return void upload.files.set(name, file)
+        file[Symbol.dispose]()
+        refuse(wrong('is there twice', name))
+      },
+      error => stop.abort(error),
+    )
+    keeping.push(kept)
+  })
+  form.on('partsLimit', () => refuse(wrong(`has more than ${MAX_PARTS} parts`)))
+
+  try {
+    await pipeline(Readable.fromWeb(request.body as never), form, {
+      signal: AbortSignal.any([request.signal, stop.signal]),
+    }).catch(error => {
+      const reason = stop.signal.reason ?? (request.signal.aborted ? request.signal.reason : undefined)
+      stop.abort(error)
+      throw reason ?? wrong(`not a multipart form: ${messageOf(error)}`)
+    })
+    await Promise.all(keeping)
+    stop.signal.throwIfAborted()
+    return upload
+  } catch (error) {
+    await Promise.all(keeping)
+    for (const file of upload.files.values()) file[Symbol.dispose]()
+    throw error
+  }
+}
+
+const wrong = (what: string, field = 'body') => new ApiError('invalid_request', `${field}: ${what}`, { field })
