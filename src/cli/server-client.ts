@@ -4,7 +4,7 @@ import { UsageError } from './flags.ts'
 /** A running server, as its terminal clients use it. Each call throws an Error with the server's own words. */
 export interface ServerClient {
   readonly url: string
-  /** Throws what the server refuses it with. Bytes go as they are, objects as JSON. */
+  /** Throws what the server refuses it with. Bytes and forms go as they are, objects as JSON. */
   request(method: string, path: string, body?: object): Promise<Response>
   openSocket(path: string): WebSocket
   /** Sends a message; a sandbox and a thread are made when none is given. */
@@ -34,10 +34,15 @@ export function findServer(flags: { url?: string; key?: string }, usage: string)
 function connectServer(url: string, key: string): ServerClient {
   const authorization = `Bearer ${key}`
   const request = async (method: string, path: string, body?: object) => {
-    const isRaw = body instanceof ReadableStream
+    const isForm = body instanceof FormData
+    const isRaw = isForm || body instanceof ReadableStream
     return fetch(new URL(path, url), {
       method,
-      headers: { authorization, 'content-type': isRaw ? 'application/octet-stream' : 'application/json' },
+      headers: {
+        authorization,
+        // A form's own has its boundary.
+        ...(!isForm && { 'content-type': isRaw ? 'application/octet-stream' : 'application/json' }),
+      },
       ...(body && { body: isRaw ? body : JSON.stringify(body) }),
     }).catch(() => {
       throw new Error(`no server answers at ${url}; start one with: threadbox serve`)
@@ -84,14 +89,18 @@ export async function* readChunks(response: Response): AsyncGenerator<Chunk> {
 
 /** The data of an event stream; comments, ids and the closing sentinel are passed over. */
 export async function* readEvents(response: Response): AsyncGenerator<string> {
+  for await (const line of readLines(response)) {
+    if (line.startsWith('data: ') && line !== 'data: [DONE]') yield line.slice('data: '.length)
+  }
+}
+
+export async function* readLines(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let held = ''
   for await (const bytes of response.body ?? []) {
     held += decoder.decode(bytes, { stream: true })
     const lines = held.split('\n')
     held = lines.pop() ?? ''
-    for (const line of lines) {
-      if (line.startsWith('data: ') && line !== 'data: [DONE]') yield line.slice('data: '.length)
-    }
+    yield* lines
   }
 }

@@ -1,0 +1,108 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, dirname, extname, join, resolve } from 'node:path'
+import { isSlug } from '../core/agent-files.ts'
+import { objectOf, parseJson } from '../json.ts'
+import { takeFlags, UsageError } from './flags.ts'
+import { printable } from './render.ts'
+import { findServer, readLines, type ServerClient } from './server-client.ts'
+
+const usage =
+  'threadbox agents deploy DIR or FILE   [--agent SLUG] [--name SLUG] [--engine NAME] [--url URL] [--key KEY]'
+
+/** Where one agent's code begins. */
+interface Source {
+  slug: string
+  entry: string
+}
+
+/** Bundles agents and sends them to a running server, one after the other. Throws at the first that fails. */
+export async function deploy(args: readonly string[]): Promise<void> {
+  const { flags, rest } = takeFlags(args, ['agent', 'name', 'engine', 'url', 'key'])
+  const [path, ...others] = rest
+  if (path === undefined || path.startsWith('--') || others.length > 0) throw new UsageError(`usage: ${usage}`)
+  const server = findServer(flags, usage)
+
+  const sources = findSources(path).filter(({ slug }) => flags.agent === undefined || slug === flags.agent)
+  if (sources.length === 0) throw new UsageError(`${path} has no agent${flags.agent ? ` ${flags.agent}` : ''}`)
+  if (flags.name !== undefined && sources.length > 1)
+    throw new UsageError('--name is for one agent: choose it by --agent')
+  for (const { slug: ownSlug, entry } of sources) {
+    const slug = flags.name ?? ownSlug
+    if (!isSlug(slug))
+      throw new UsageError(`${slug}: a slug has small letters, digits and hyphens; choose one by --name`)
+    const form = await formOf(slug, entry)
+    if (flags.engine !== undefined) form.set('engine', flags.engine)
+    const version = await send(server, form)
+    console.log(`${slug} is deployed: version ${version}`)
+  }
+}
+
+/** Shows what the server does with it. The agent's new version. */
+async function send(server: ServerClient, form: FormData): Promise<number> {
+  for await (const line of readLines(await server.request('POST', '/v1/agents/deploy', form))) {
+    const { type, message, result } = objectOf(parseJson(line)) ?? {}
+    if (type === 'status') console.log(`  ${printable(String(message))}`)
+    if (type === 'error') throw new Error(printable(String(message)))
+    if (type === 'result') return Number(objectOf(result)?.version)
+  }
+  throw new Error('the server broke off')
+}
+
+const entries = ['index.ts', 'index.js', 'agent.ts', 'agent.js']
+
+/** A file, a directory of one agent, or one of many: `agents/SLUG/index.ts`, `agents/SLUG.ts`. */
+function findSources(path: string): Source[] {
+  if (!existsSync(path)) throw new UsageError(`${path}: there is no such file or directory`)
+  const found = sourceOf(resolve(path))
+  if (found) return [found]
+  const inner = join(path, 'agents')
+  const directory = existsSync(inner) ? inner : path
+  return readdirSync(directory)
+    .sort()
+    .flatMap(name => sourceOf(resolve(directory, name)) ?? [])
+}
+
+function sourceOf(path: string): Source | undefined {
+  if (statSync(path).isDirectory()) {
+    const entry = entries.find(name => existsSync(join(path, name)))
+    return entry === undefined ? undefined : { slug: basename(path), entry: join(path, entry) }
+  }
+  const extension = extname(path)
+  return ['.ts', '.js', '.mjs'].includes(extension) ? { slug: basename(path, extension), entry: path } : undefined
+}
+
+/** What the server takes: the bundle, and beside an `index` or `agent` also the directory `template` and `.mcp.json`. */
+async function formOf(slug: string, entry: string): Promise<FormData> {
+  const form = new FormData()
+  form.set('slug', slug)
+  form.set('bundle', new File([await bundle(entry)], 'bundle.mjs', { type: 'application/javascript' }))
+  if (!entries.includes(basename(entry))) return form
+  const template = join(dirname(entry), 'template')
+  if (existsSync(template)) form.set('templateArchive', new File([await archive(template)], 'template.tar.gz'))
+  const mcpConfig = Bun.file(join(dirname(entry), '.mcp.json'))
+  if (await mcpConfig.exists()) form.set('mcpConfig', await mcpConfig.text())
+  return form
+}
+
+/** One module with all that the agent imports; who runs it brings the package that defines agents. */
+async function bundle(entry: string): Promise<Blob> {
+  const { success, outputs, logs } = await Bun.build({
+    entrypoints: [entry],
+    target: 'node',
+    format: 'esm',
+    external: ['@21st-sdk/agent'],
+    minify: true,
+    throw: false,
+  })
+  const [output] = outputs
+  if (success && output) return output
+  throw new Error(`${entry} cannot be bundled:\n${logs.map(String).join('\n')}`)
+}
+
+/** By tar, which keeps modes and links. */
+async function archive(directory: string): Promise<Blob> {
+  const child = Bun.spawn(['tar', '-czf', '-', '-C', directory, '.'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [bytes, problem] = await Promise.all([child.stdout.blob(), child.stderr.text()])
+  if ((await child.exited) === 0) return bytes
+  throw new Error(`${directory} cannot be archived: ${problem.trim()}`)
+}
