@@ -23,6 +23,11 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
     case 'agents':
       await (await import('./cli/agents.ts')).agents(args)
       return 0
+    case 'base':
+      await (await import('./cli/base.ts')).base(args, async directory =>
+        (await import('nsjail-wrapper')).openBases(directory),
+      )
+      return 0
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
     case 'run':

@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
-import { resolveBase } from './base.ts'
+import { HOST, resolveBase } from './base.ts'
 import { type Berth, type BerthSpec, createBerths } from './berth.ts'
 import { type Capabilities, findCapabilities } from './capabilities.ts'
 import { type KeptEnvironment, keepEnvironment } from './environment.ts'
@@ -116,10 +116,11 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     if (environments.has(spec.id) || existsSync(place.directory)) {
       throw new ApiError('conflict', 'The sandbox exists already.')
     }
-    const host = spec.base === undefined
-    const base = spec.base === undefined ? await supplies.hostBase() : await resolveBase(ground, spec.base)
+    const { base: wanted = HOST } = spec
+    const host = wanted === HOST
+    const base = host ? await supplies.hostBase() : await resolveBase(ground, wanted)
     const imageMb = capabilities.noImages === undefined ? spec.limits.diskMb : undefined
-    const berthSpec: BerthSpec = { base, host, imageMb }
+    const berthSpec: BerthSpec = { base, baseInode: (await stat(base)).ino, host, imageMb }
     const berth = ground.root ? await berths.take(berthSpec) : undefined
     const image = berth?.disk !== undefined
     const meta: Meta = { ...(berth && { slot: berth.slot }), base, host, image, limits: { ...spec.limits } }
@@ -132,6 +133,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       if (started.status === 'rejected') throw started.reason
       if (commit.status === 'rejected') throw commit.reason
       commit.value()
+      if (!existsSync(base)) throw new ApiError('invalid_request', `The base ${wanted} was removed meanwhile.`)
       return keep(place, meta, capabilities, started.value)
     } catch (error) {
       berth?.disk?.mount.close()

@@ -16,6 +16,8 @@ export interface Berth {
 
 export interface BerthSpec {
   base: string
+  /** Of the base's directory: another one may come under its name. */
+  baseInode: number
   host: boolean
   /** Undefined where no image is to be made. */
   imageMb: number | undefined

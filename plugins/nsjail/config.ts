@@ -116,10 +116,12 @@ export function jailConfig(spec: JailSpec): string {
 const MAX_LAYER_BYTES = 255
 const unfit = /[,:\\]/
 
+export const isLayerPath = (path: string) => Buffer.byteLength(path) <= MAX_LAYER_BYTES && !unfit.test(path)
+
 /** `userxattr`: without it a jail of its own user namespace cannot remove what the lower layer has. */
 export function overlay(target: string, lower: string, upper: string, work: string): string {
   for (const path of [lower, upper, work]) {
-    if (Buffer.byteLength(path) <= MAX_LAYER_BYTES && !unfit.test(path)) continue
+    if (isLayerPath(path)) continue
     throw new Error(`a sandbox cannot be in ${path}: the path is too long or has a comma, colon or backslash`)
   }
   const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`

@@ -35,7 +35,10 @@ export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory,
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const spareDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
 
+/** Of the base that is made of the host. */
 export const baseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
+/** Of those that were added by name. */
+export const basesDirectory = (dataDirectory: string) => join(dataDirectory, 'bases')
 
 const PROBE_PREFIX = '.probe-'
 export const newProbe = () => `${PROBE_PREFIX}${crypto.randomUUID()}`

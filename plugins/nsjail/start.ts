@@ -45,8 +45,11 @@ export interface Start {
  * process and no mount is left; the files and cgroups are the caller's.
  */
 export async function startJail(start: Start): Promise<StartedJail> {
-  const { ground, place, berth } = start
+  const { ground, place, meta, berth } = start
   try {
+    if (!existsSync(meta.base)) {
+      throw new ApiError('sandbox_unavailable', `The base of the sandbox is gone: it needs ${meta.base} to start.`)
+    }
     return await (ground.root ? startAsRoot(start) : startAsUser(start))
   } catch (error) {
     await killJail(place)

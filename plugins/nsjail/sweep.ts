@@ -1,5 +1,6 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { sweepBases } from './bases.ts'
 import { removeDeadProbes } from './cgroup.ts'
 import { erase } from './erase.ts'
 import { baseDirectory, type Ground, isProbe, spareDirectory, stageOf, trashDirectory } from './layout.ts'
@@ -18,6 +19,7 @@ export async function sweepLeftovers(ground: Ground): Promise<void> {
     await erase(directory)
   }
   if (ground.root) await removeDeadProbes(dataDirectory)
+  await sweepBases(dataDirectory)
   for (const name of drafts) await erase(join(baseDirectory(dataDirectory), name))
   await mkdir(spare, { mode: 0o700 })
 }

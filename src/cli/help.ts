@@ -6,6 +6,7 @@ const commands = [
   ['keys create | list | revoke ID', 'API keys'],
   ['agents apply FILE or DIR | list | show SLUG | remove SLUG', 'agents'],
   ['agents deploy DIR or FILE', 'bundle agents and send them to a running server'],
+  ['base add NAME FILE | list | remove NAME', 'root file systems for sandboxes on nsjail'],
   ['chat [AGENT] [MESSAGE]', 'talk to an agent of a running server'],
   ['run [--agent A] [--file LOCAL=INSIDE]… [--clone URL] [--out INSIDE=LOCAL]… PROMPT', 'an agent in a sandbox, once'],
   ['exec [likewise] -- COMMAND…', 'a command in a sandbox, once'],
