@@ -98,7 +98,8 @@ function textOf(bytes: Buffer, from: number, length: number): string {
 
 /** Octal digits, or GNU's binary form of what they cannot hold. */
 function numberOf(header: Buffer, from: number, length: number): number {
-  if ((header[from] ?? 0) & 0x80) return Number(header.readBigInt64BE(from + length - 8))
+  const isBinary = ((header[from] ?? 0) & 0x80) !== 0
+  if (isBinary) return Number(BigInt.asUintN(63, header.readBigUInt64BE(from + length - 8)))
   return Number.parseInt(textOf(header, from, length).trim() || '0', 8)
 }
 

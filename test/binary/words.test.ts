@@ -13,6 +13,7 @@ const commands = [
   'doctor',
   'keys create',
   'agents apply',
+  'base add',
   'run',
   'exec',
   'service install',
