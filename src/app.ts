@@ -2,10 +2,11 @@ import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import { authenticate } from './core/access.ts'
+import { readLink } from './core/links.ts'
 import { ApiError } from './errors.ts'
 import { agentLogRoutes } from './http/agent-logs.ts'
 import { agentRoutes } from './http/agents.ts'
-import { admit } from './http/caller.ts'
+import { admit, admitVisitor } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 import { deployRoutes } from './http/deploy.ts'
@@ -15,6 +16,8 @@ import { fileRoutes } from './http/files.ts'
 import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
 import { meRoutes } from './http/me.ts'
+import { placeOf } from './http/preview/place.ts'
+import { previewRoutes } from './http/previews.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { authorizationOf, type Upgrade } from './http/socket.ts'
@@ -65,6 +68,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(deployRoutes(runtime))
     .use(agentRoutes(runtime))
     .use(agentLogRoutes(runtime))
+    .use(previewRoutes(runtime, upgrade))
 
   /** Elysia knows only that method and path together have no route. */
   const known = routes.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))
@@ -85,7 +89,9 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
   function refusal(request: Request, received: Request): Response | undefined {
     if (new URL(request.url).pathname === '/health') return undefined
     try {
-      admit(request, authenticate(runtime, authorizationOf(request)))
+      const link = placeOf(request)?.link
+      if (link !== undefined) admitVisitor(request, readLink(runtime, link))
+      else admit(request, authenticate(runtime, authorizationOf(request)))
       server.onAdmitted?.(received)
       return undefined
     } catch (error) {
@@ -98,10 +104,15 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const request = routable(received)
       if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
       receivedAs.set(request, received)
-      const { origins } = runtime.config
-      if (request.method === 'OPTIONS') return preflight(request, origins)
+      const place = placeOf(request)
+      // Who has a link may use it from anywhere: a page of a preview has no origin to be named.
+      const origins = place?.link === undefined ? runtime.config.origins : undefined
+      if (request.method === 'OPTIONS' && (!place || isPreflight(request))) return preflight(request, origins)
       const response = refusal(request, received) ?? (await routes.handle(request))
-      for (const [name, value] of Object.entries(corsHeaders(request, origins))) response.headers.set(name, value)
+      for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
+        if (name === 'vary') response.headers.append(name, value)
+        else response.headers.set(name, value)
+      }
       return response
     },
   }
@@ -121,6 +132,8 @@ function routable(request: Request): Request | undefined {
   if (request.url.startsWith(pathname, request.url.indexOf('/', ELYSIA_PATH_FROM))) return request
   return new Request(`http://localhost${pathname}${search}`, request)
 }
+
+const isPreflight = ({ headers }: Request): boolean => headers.has('access-control-request-method')
 
 const documentation = {
   info: { title: 'threadbox', version },

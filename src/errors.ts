@@ -18,6 +18,7 @@ const statuses = {
   payload_too_large: 413,
   rate_limit_exceeded: 429,
   internal_error: 500,
+  port_unreachable: 502,
   sandbox_unavailable: 503,
   shutting_down: 503,
 } as const

@@ -68,7 +68,7 @@ export interface Environment {
   readonly files: EnvironmentFiles
   /** Absent: the server keeps processes itself, over `spawn`, and they end with it. */
   readonly processes?: EnvironmentProcesses
-  /** A byte stream to a server on the environment's loopback. Rejects when nothing listens. */
+  /** A byte stream to a server on the environment's loopback. Rejects with `port_unreachable` when nothing listens. */
   connect(port: number): Promise<Duplex>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>

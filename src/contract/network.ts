@@ -22,7 +22,7 @@ export function describeNetwork({ describe, test, expect }: Kit, subject: Backen
     })
 
     test('rejects when nothing listens', async () => {
-      await expect(subject.environment.connect(8124)).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      await expect(subject.environment.connect(8124)).rejects.toMatchObject({ code: 'port_unreachable' })
     })
   })
 

@@ -13,6 +13,8 @@ export interface Caller {
   /** The API key that calls, or that made the token; undefined for the configured one. */
   keyId?: string
   token?: TokenScope
+  /** When the token is over, in seconds since 1970. */
+  expires?: number
 }
 
 export interface TokenScope {
@@ -22,7 +24,8 @@ export interface TokenScope {
   userId?: string
 }
 
-interface TokenPayload extends TokenScope {
+/** What someone without a key may do for a while. */
+export interface Grant extends TokenScope {
   teamId: string
   /** The key that made it; absent for the configured one. */
   keyId?: string
@@ -53,7 +56,7 @@ export function createKey(
 export function authenticate({ db, config }: Runtime, header: string | null): Caller {
   const credential = /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
   if (!credential) throw new ApiError('unauthorized', 'Send the header Authorization: Bearer <API_KEY>.')
-  if (credential.startsWith(TOKEN_PREFIX)) return readToken(db, credential)
+  if (credential.startsWith(TOKEN_PREFIX)) return callerOf(readGrant(db, TOKEN_PREFIX, credential))
   const hash = hashOf(credential)
   if (config.apiKey && equal(hash, hashOf(config.apiKey))) return { teamId: ensureTeamWithEcho(db, DEFAULT_TEAM).id }
   const key = findKeyByHash(db, hash)
@@ -74,9 +77,8 @@ export function createToken(
   assertKey(caller, 'make tokens')
   const expires = Math.floor((Date.now() + lifetimeMs) / 1000)
   const { teamId, keyId } = caller
-  const payload: TokenPayload = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
-  const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
-  return { token: `${TOKEN_PREFIX}${body}.${sign(db, body)}`, expiresAt: new Date(expires * 1000).toISOString() }
+  const grant: Grant = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
+  return { token: writeGrant(db, TOKEN_PREFIX, grant), expiresAt: new Date(expires * 1000).toISOString() }
 }
 
 /** Throws forbidden when the caller's token is for other agents. */
@@ -100,25 +102,43 @@ export function assertKey({ token }: Caller, what: string): void {
   if (token) throw new ApiError('forbidden', `A token cannot ${what}: use an API key.`)
 }
 
-function readToken(db: Database, token: string): Caller {
-  const [body = '', signature = ''] = token.slice(TOKEN_PREFIX.length).split('.')
-  if (!equal(signature, sign(db, body))) throw new ApiError('unauthorized', 'The token is not known.')
-  const { teamId, keyId, expires, ...scope } = JSON.parse(Buffer.from(body, 'base64url').toString()) as TokenPayload
-  if (expires * 1000 <= Date.now()) throw new ApiError('unauthorized', 'The token has expired.')
-  if (keyId === undefined) return { teamId, token: scope }
-  if (findKey(db, keyId)?.revokedAt) throw new ApiError('unauthorized', 'The API key that made the token was revoked.')
-  return { teamId, keyId, token: scope }
+/** A grant as a text that nobody else can write. Grants of one prefix are none of another. */
+export function writeGrant(db: Database, prefix: string, grant: Grant): string {
+  const body = Buffer.from(JSON.stringify(grant)).toString('base64url')
+  return `${prefix}${body}.${sign(db, prefix, body)}`
+}
+
+/** Throws unauthorized for a text that was not written here, is over, or was made by a key that was revoked. */
+export function readGrant<Written extends Grant>(db: Database, prefix: string, text: string): Written {
+  const what = prefix === TOKEN_PREFIX ? 'token' : 'link'
+  const [body = '', signature = ''] = text.slice(prefix.length).split('.')
+  if (!text.startsWith(prefix) || !equal(signature, sign(db, prefix, body))) {
+    throw new ApiError('unauthorized', `The ${what} is not known.`)
+  }
+  const grant = JSON.parse(Buffer.from(body, 'base64url').toString()) as Written
+  if (grant.expires * 1000 <= Date.now()) throw new ApiError('unauthorized', `The ${what} has expired.`)
+  if (grant.keyId !== undefined && findKey(db, grant.keyId)?.revokedAt) {
+    throw new ApiError('unauthorized', `The API key that made the ${what} was revoked.`)
+  }
+  return grant
+}
+
+/** Whom a token stands for. */
+function callerOf({ teamId, keyId, expires, ...scope }: Grant): Caller {
+  return { teamId, token: scope, expires, ...(keyId !== undefined && { keyId }) }
 }
 
 const SIGNING_KEY = 'token_signing_key'
 
-function sign(db: Database, body: string): string {
+function sign(db: Database, prefix: string, body: string): string {
   let key = findSetting(db, SIGNING_KEY)
   if (!key) {
     key = randomBytes(32).toString('base64url')
     saveSetting(db, SIGNING_KEY, key)
   }
-  return createHmac('sha256', key).update(body).digest('base64url')
+  // Tokens were the first, and have no prefix in what is signed.
+  const signed = prefix === TOKEN_PREFIX ? body : `${prefix}${body}`
+  return createHmac('sha256', key).update(signed).digest('base64url')
 }
 
 const hashOf = (secret: string): string => new Bun.CryptoHasher('sha256').update(secret).digest('hex')

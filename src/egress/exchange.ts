@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { chunkOf, type Framing, framingOf, LAST_CHUNK, noBody, readBody } from './body.ts'
 import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
 import { Refusal } from './refusal.ts'
-import { sourceOf, write } from './source.ts'
+import { type Source, sourceOf, write } from './source.ts'
 
 export interface Outgoing {
   method: string
@@ -14,14 +14,20 @@ export interface Outgoing {
   body: AsyncIterable<Buffer>
 }
 
-export interface Incoming {
+export interface Answer {
   head: ResponseHead
   /** Undefined: it ends with the connection, or is chunked. */
   length: number | undefined | 'none'
   body: AsyncGenerator<Buffer, void>
+}
+
+export interface Incoming extends Answer {
   /** Whether all of the request's body was sent. */
   isSent(): boolean
 }
+
+/** Heads before the final one; more come from no honest server. */
+const MAX_INTERIM = 32
 
 /**
  * One request on a fresh connection. Resolves with the final answer's head; `onInterim` sees those before it. The
@@ -49,24 +55,63 @@ export async function exchange(
       upstream.destroy()
     },
   )
-  const source = sourceOf(upstream)
-  for (;;) {
-    const bytes = await source
-      .readThrough('\r\n\r\n', MAX_HEAD_BYTES)
-      .catch(error => toBadAnswer(unsent ?? error, unsent))
-    if (!bytes) throw unsent instanceof Refusal ? unsent : new Refusal(502, 'it closed without an answer')
+  const answer = await readAnswer(sourceOf(upstream), method, onInterim).catch(error => {
+    throw unsent instanceof Refusal ? unsent : error
+  })
+  if (answer.head.status === 101) throw new Refusal(502, 'it changed the protocol unasked')
+  return { ...answer, isSent: () => isSent }
+}
+
+/** The final answer to a request of this method, or a 101. Throws a Refusal as `exchange` does. */
+export async function readAnswer(
+  source: Source,
+  method: string,
+  onInterim: (head: ResponseHead) => Promise<void> = async () => {},
+): Promise<Answer> {
+  for (let heads = 0; heads <= MAX_INTERIM; heads++) {
+    const bytes = await source.readThrough('\r\n\r\n', MAX_HEAD_BYTES).catch(toBadAnswer)
+    if (!bytes) throw new Refusal(502, 'it closed without an answer')
     const head = parseResponse(bytes)
-    if (head.status === 101) throw new Refusal(502, 'it changed the protocol unasked')
-    if (head.status < 200) {
+    if (head.status < 200 && head.status !== 101) {
       await onInterim(head)
       continue
     }
     const found = framingOf(head.headers, head.version, 502)
-    const isEmpty = method === 'HEAD' || head.status === 204 || head.status === 304
+    const isEmpty = method === 'HEAD' || head.status === 101 || head.status === 204 || head.status === 304
     const how: Framing = isEmpty ? noBody : (found ?? { kind: 'until-close' })
     const length = isEmpty ? 'none' : how.kind === 'length' ? how.bytes : undefined
-    return { head, length, body: readBody(source, how), isSent: () => isSent }
+    return { head, length, body: readBody(source, how) }
   }
+  throw new Refusal(502, 'it announces its answer without end')
+}
+
+/** An answer's body at its reader's pace; null without one. The connection is destroyed at its end, or when it is cancelled. */
+export function bodyOf(
+  { length, body }: Answer,
+  upstream: Duplex,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> | null {
+  if (length === 'none') {
+    upstream.destroy()
+    return null
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { value, done } = await body.next()
+          if (!done) return controller.enqueue(new Uint8Array(value))
+          upstream.destroy()
+          controller.close()
+        } catch (error) {
+          upstream.destroy()
+          controller.error(signal.aborted ? signal.reason : error)
+        }
+      },
+      cancel: () => void upstream.destroy(),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 async function send(upstream: Duplex, { framing, body }: Outgoing): Promise<void> {
@@ -76,7 +121,6 @@ async function send(upstream: Duplex, { framing, body }: Outgoing): Promise<void
   if (framing.kind === 'chunked') await write(upstream, LAST_CHUNK)
 }
 
-function toBadAnswer(error: unknown, unsent: unknown): never {
-  if (unsent instanceof Refusal) throw unsent
+function toBadAnswer(error: unknown): never {
   throw error instanceof Refusal ? new Refusal(502, `its answer: ${error.message}`) : new Refusal(502, 'it broke off')
 }

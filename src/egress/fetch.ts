@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { ApiError } from '../errors.ts'
 import { noBody } from './body.ts'
-import { exchange, type Incoming } from './exchange.ts'
+import { bodyOf, exchange, type Incoming } from './exchange.ts'
 import { endToEnd, type Header } from './head.ts'
 import type { Target } from './policy.ts'
 import { Refusal } from './refusal.ts'
@@ -104,27 +104,10 @@ async function secure(socket: Socket, { name, address }: Target): Promise<Duplex
   return stream
 }
 
-function responseOf({ head, length, body }: Incoming, url: URL, socket: Socket, signal: AbortSignal): Response {
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { value, done } = await body.next()
-          if (!done) return controller.enqueue(new Uint8Array(value))
-          socket.destroy()
-          controller.close()
-        } catch (error) {
-          socket.destroy()
-          controller.error(signal.aborted ? signal.reason : error)
-        }
-      },
-      cancel: () => void socket.destroy(),
-    },
-    { highWaterMark: 0 },
-  )
-  if (length === 'none') socket.destroy()
+function responseOf(answer: Incoming, url: URL, socket: Socket, signal: AbortSignal): Response {
+  const { head } = answer
   const headers = endToEnd(head.headers).map(([name, value]): [string, string] => [name, value])
-  const response = new Response(length === 'none' ? null : stream, {
+  const response = new Response(bodyOf(answer, socket, signal), {
     status: head.status,
     statusText: head.reason,
     headers,

@@ -5,7 +5,7 @@ import { GuestError } from './requests.ts'
 /** Joins a call to a server on this sandbox's loopback, until both directions have ended. */
 export async function relay(call: Call, port: number): Promise<void> {
   const socket = (await dial('127.0.0.1', port)) ?? (await dial('::1', port))
-  if (!socket) throw new GuestError('sandbox_unavailable', `Nothing listens on port ${port}.`)
+  if (!socket) throw new GuestError('port_unreachable', `Nothing listens on port ${port}.`)
   socket.on('error', () => call.close())
   void call.result.finally(() => socket.destroy()).catch(() => {})
   call.answer({})

@@ -1,4 +1,5 @@
 import type { Caller } from '../core/access.ts'
+import type { Visitor } from '../core/links.ts'
 
 const callers = new WeakMap<Request, Caller>()
 
@@ -12,4 +13,17 @@ export function callerOf(request: Request): Caller {
   const caller = callers.get(request)
   if (!caller) throw new Error('a request without a caller')
   return caller
+}
+
+const visitors = new WeakMap<Request, Visitor>()
+
+/** Remembers who came by a link. To all routes but previews, such a request has no caller. */
+export function admitVisitor(request: Request, visitor: Visitor): void {
+  visitors.set(request, visitor)
+}
+
+/** Who sent this request, with a key or token or by a link. */
+export function callerOrVisitorOf(request: Request): { caller: Caller; visitor?: Visitor | undefined } {
+  const visitor = visitors.get(request)
+  return { caller: visitor?.caller ?? callerOf(request), visitor }
 }

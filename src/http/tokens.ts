@@ -4,15 +4,12 @@ import { createToken } from '../core/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
-
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-const MAX_LIFETIME_MS = unitMs.d
-const DEFAULT_LIFETIME_MS = unitMs.h
+import { Lifetime, lifetimeMs } from './lifetime.ts'
 
 const CreateToken = Type.Object({
   agents: Type.Optional(Type.Array(Type.String())),
   userId: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-  expiresIn: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}[mhd]$', description: '15m, 1h, 2d; at most 24h' })),
+  expiresIn: Lifetime,
 })
 
 export const tokenRoutes = (runtime: Runtime) =>
@@ -21,7 +18,7 @@ export const tokenRoutes = (runtime: Runtime) =>
     ({ request, body, status }) => {
       const { agents, userId, expiresIn } = body
       const token = createToken(runtime, callerOf(request), {
-        lifetimeMs: expiresIn ? Math.min(lifetimeMs(expiresIn), MAX_LIFETIME_MS) : DEFAULT_LIFETIME_MS,
+        lifetimeMs: lifetimeMs(expiresIn),
         ...(agents && { agents }),
         ...(userId && { userId }),
       })
@@ -29,8 +26,3 @@ export const tokenRoutes = (runtime: Runtime) =>
     },
     optionalJson(CreateToken),
   )
-
-function lifetimeMs(text: string): number {
-  const unit = text.at(-1)
-  return Number(text.slice(0, -1)) * (unit === 'd' ? unitMs.d : unit === 'h' ? unitMs.h : unitMs.m)
-}

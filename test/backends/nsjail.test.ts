@@ -328,7 +328,7 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       const built = await run(environment, `cc -shared -fPIC -o /opt/libnss_enter.so.2 /opt/enter.c && { ${plant}; }`)
       expect(built).toMatchObject({ exitCode: 0 })
       await environment.pause?.()
-      await expect(environment.connect(9)).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+      await expect(environment.connect(9)).rejects.toMatchObject({ code: 'port_unreachable' })
       expect(await output(environment, 'ls /opt')).toBe('enter.c\nlibnss_enter.so.2')
       await environment.destroy()
     })

@@ -1,0 +1,38 @@
+import type { Duplex } from 'node:stream'
+import { touchSandbox } from '../db/sandboxes.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Caller } from './access.ts'
+import { assertLeadsTo, type Visitor } from './links.ts'
+import { getSandbox, useSandbox } from './sandboxes.ts'
+
+/** A moving connection counts as a use of the sandbox, no more often than this. */
+const TOUCH_EVERY_MS = 1000
+
+/** A connection to a server in a sandbox. `moved` is to be called when bytes move: its time to live starts again. */
+export interface Preview {
+  stream: Duplex
+  moved(): void
+}
+
+/** By key, token or link. Throws port_unreachable when nothing listens there. */
+export async function openPreview(
+  runtime: Runtime,
+  who: { caller: Caller; visitor?: Visitor | undefined },
+  { sandboxId, port }: { sandboxId: string; port: number },
+): Promise<Preview> {
+  const { id, timeoutMs } = getSandbox(runtime, who.caller, sandboxId)
+  if (who.visitor) assertLeadsTo(who.visitor, id, port)
+  const { environment } = await useSandbox(runtime, who.caller, sandboxId)
+  const stream = await environment.connect(port)
+  // Who reads or writes meets it; a destroyed stream may tell nobody.
+  stream.on('error', () => {})
+  let touched = performance.now()
+  return {
+    stream,
+    moved() {
+      if (timeoutMs === undefined || performance.now() - touched < TOUCH_EVERY_MS) return
+      touched = performance.now()
+      touchSandbox(runtime.db, id)
+    },
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Cookies of servers in sandboxes have this before their names in a browser: all others of this host, which a browser
+ * sends too, are not theirs to see.
+ */
+const OURS = 'tbp_'
+
+const MAX_COOKIES = 50
+const MAX_COOKIE_BYTES = 4096
+
+const kept = /^(expires|max-age)=[\x20-\x3a\x3c-\x7e]*$|^(secure|httponly|samesite=strict|partitioned)$/i
+
+/** The Set-Cookie headers as a browser may have them: for the preview's path alone, never for a domain. */
+export function confineCookies(headers: readonly string[], path: string): string[] {
+  return headers.slice(0, MAX_COOKIES).flatMap(header => {
+    const [pair = '', ...attributes] = header.split(';').map(part => part.trim())
+    const [, name, value] = /^([!#$%&'*+.^_`|~A-Za-z0-9-]+)=([\x21-\x3a\x3c-\x7e]*)$/.exec(pair) ?? []
+    if (name === undefined || header.length > MAX_COOKIE_BYTES) return []
+    const allowed = attributes.filter(attribute => kept.test(attribute))
+    const isStrict = allowed.some(attribute => /^samesite/i.test(attribute))
+    return [[`${OURS}${name}=${value}`, `Path=${path}`, ...allowed, ...(isStrict ? [] : ['SameSite=Lax'])].join('; ')]
+  })
+}
+
+/** What of a Cookie header the servers of this preview have set; undefined when that is nothing. */
+export function ownCookies(header: string | null): string | undefined {
+  const pairs = (header ?? '').split(';').map(pair => pair.trim())
+  const own = pairs.filter(pair => pair.startsWith(OURS)).map(pair => pair.slice(OURS.length))
+  return own.length > 0 ? own.join('; ') : undefined
+}

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto'
+import type { Source } from '../../egress/source.ts'
+
+/** What a WebSocket server says, by RFC 6455, this end being the client. */
+export type Message =
+  | { kind: 'text'; text: string }
+  | { kind: 'binary'; bytes: Buffer }
+  | { kind: 'ping'; bytes: Buffer }
+  /** 1005: it gave no code. */
+  | { kind: 'close'; code: number; reason: string }
+
+export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+
+/** A server that breaks the protocol, with the code that it is told. */
+export class ProtocolError extends Error {
+  constructor(
+    readonly code: 1002 | 1007 | 1009,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+const MAX_CONTROL_BYTES = 125
+const LENGTH_OF_16_BITS = 126
+const LENGTH_OF_64_BITS = 127
+const MASK_BYTES = 4
+
+/** A whole message, or control frame, masked as a client's must be. */
+export function frameOf(opcode: number, payload: Buffer): Buffer {
+  const size = payload.byteLength
+  const extra = size <= MAX_CONTROL_BYTES ? 0 : size < 65_536 ? 2 : 8
+  const frame = Buffer.allocUnsafe(2 + extra + MASK_BYTES + size)
+  frame[0] = 0x80 | opcode
+  frame[1] = 0x80 | (extra === 0 ? size : extra === 2 ? LENGTH_OF_16_BITS : LENGTH_OF_64_BITS)
+  if (extra === 2) frame.writeUInt16BE(size, 2)
+  if (extra === 8) frame.writeBigUInt64BE(BigInt(size), 2)
+  const mask = randomBytes(MASK_BYTES)
+  const at = 2 + extra + MASK_BYTES
+  mask.copy(frame, at - MASK_BYTES)
+  for (let index = 0; index < size; index++) frame[at + index] = (payload[index] ?? 0) ^ (mask[index & 3] ?? 0)
+  return frame
+}
+
+/** Without a code it is empty. */
+export function closeFrame(code: number | undefined, reason = ''): Buffer {
+  if (code === undefined) return frameOf(opcodes.close, Buffer.alloc(0))
+  const words = Buffer.from(reason).subarray(0, MAX_CONTROL_BYTES - 2)
+  const payload = Buffer.alloc(2 + words.byteLength)
+  payload.writeUInt16BE(code)
+  words.copy(payload, 2)
+  return frameOf(opcodes.close, payload)
+}
+
+/**
+ * The messages of a server, put together, until it closes or its stream ends; a close is the last. Throws a
+ * ProtocolError for one of more than `maxBytes`, and for all that the RFC forbids.
+ */
+export async function* readMessages(source: Source, maxBytes: number): AsyncGenerator<Message, void> {
+  let opcode: number | undefined
+  let pieces: Buffer[] = []
+  let bytes = 0
+  for (;;) {
+    const frame = await readFrame(source, maxBytes - bytes)
+    if (!frame) return
+    if (frame.opcode >= opcodes.close) {
+      const control = controlOf(frame.opcode, frame.payload)
+      if (control) yield control
+      if (control?.kind === 'close') return
+      continue
+    }
+    if ((frame.opcode === opcodes.continuation) !== (opcode !== undefined)) {
+      throw new ProtocolError(1002, 'a message is not continued in order')
+    }
+    opcode ??= frame.opcode
+    pieces.push(frame.payload)
+    bytes += frame.payload.byteLength
+    if (!frame.isLast) continue
+    const whole = Buffer.concat(pieces)
+    yield opcode === opcodes.text ? { kind: 'text', text: textOf(whole) } : { kind: 'binary', bytes: whole }
+    opcode = undefined
+    pieces = []
+    bytes = 0
+  }
+}
+
+async function readFrame(source: Source, maxBytes: number) {
+  const start = await exactly(source, 2, true)
+  if (!start) return undefined
+  const [first = 0, second = 0] = start
+  const opcode = first & 0x0f
+  const isLast = (first & 0x80) !== 0
+  if ((first & 0x70) !== 0) throw new ProtocolError(1002, 'an extension is used that was not agreed on')
+  if ((second & 0x80) !== 0) throw new ProtocolError(1002, 'a frame of a server is masked')
+  if (opcode > opcodes.pong || (opcode > opcodes.binary && opcode < opcodes.close)) {
+    throw new ProtocolError(1002, 'a frame is of no known kind')
+  }
+  let size = second & 0x7f
+  if (opcode >= opcodes.close && (size > MAX_CONTROL_BYTES || !isLast)) {
+    throw new ProtocolError(1002, 'a control frame is too long or in parts')
+  }
+  if (size === LENGTH_OF_16_BITS) size = (await exactly(source, 2)).readUInt16BE()
+  else if (size === LENGTH_OF_64_BITS) size = Number((await exactly(source, 8)).readBigUInt64BE())
+  if (opcode < opcodes.close && size > maxBytes) throw new ProtocolError(1009, 'a message is too long')
+  return { opcode, isLast, payload: await exactly(source, size) }
+}
+
+function controlOf(opcode: number, payload: Buffer): Message | undefined {
+  if (opcode === opcodes.pong) return undefined
+  if (opcode === opcodes.ping) return { kind: 'ping', bytes: payload }
+  if (payload.byteLength === 0) return { kind: 'close', code: 1005, reason: '' }
+  const code = payload.byteLength > 1 ? payload.readUInt16BE() : 0
+  const isValid = (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code < 5000)
+  if (!isValid) throw new ProtocolError(1002, 'a close has a code that is none')
+  return { kind: 'close', code, reason: textOf(payload.subarray(2)) }
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new ProtocolError(1007, 'a text is not UTF-8')
+  }
+}
+
+async function exactly(source: Source, count: number): Promise<Buffer>
+async function exactly(source: Source, count: number, mayEnd: true): Promise<Buffer | undefined>
+async function exactly(source: Source, count: number, mayEnd = false): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = []
+  let left = count
+  while (left > 0) {
+    const piece = await source.read()
+    if (!piece && mayEnd && left === count) return undefined
+    if (!piece) throw new ProtocolError(1002, 'it ended within a frame')
+    source.unread(piece.subarray(left))
+    pieces.push(piece.subarray(0, left))
+    left -= Math.min(left, piece.byteLength)
+  }
+  return Buffer.concat(pieces)
+}

@@ -1,0 +1,134 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Preview } from '../../core/previews.ts'
+import { readAnswer } from '../../egress/exchange.ts'
+import { formatHead, type Header, valuesOf } from '../../egress/head.ts'
+import { Refusal } from '../../egress/refusal.ts'
+import { type Source, sourceOf, write } from '../../egress/source.ts'
+import { watchIdle } from '../../egress/tunnel.ts'
+import { type Peer, type SocketHandlers, type Upgrade, upgraded } from '../socket.ts'
+import { pathOf, responseOf } from './forward.ts'
+import { closeFrame, frameOf, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
+import { headersInto } from './headers.ts'
+import type { Ends } from './place.ts'
+
+/** Of a message, and of what the server inside has not taken yet: a browser cannot be told to wait. */
+const MAX_BYTES = 16 * 1024 * 1024
+/** Keeps what is between from cutting a silent connection, and finds a peer that is gone. */
+const PING_EVERY_MS = 30_000
+/** How long the other side may take to say goodbye. */
+const CLOSED_WITHIN_MS = 2000
+
+/** By RFC 6455. */
+const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+
+export const isWebSocket = ({ method, headers }: Request): boolean =>
+  method === 'GET' && /(^|[\s,])websocket([\s,]|$)/i.test(headers.get('upgrade') ?? '')
+
+/** Joins the caller's WebSocket to one of the server inside. A server that refuses the upgrade has its answer passed on. */
+export async function joinSocket(preview: Preview, request: Request, ends: Ends, upgrade: Upgrade): Promise<Response> {
+  const { stream } = preview
+  const abort = () => void stream.destroy()
+  request.signal.addEventListener('abort', abort)
+  const key = randomBytes(16).toString('base64')
+  const offered = request.headers.get('sec-websocket-protocol')
+  const headers: Header[] = [
+    ...headersInto(request, ends),
+    ['connection', 'Upgrade'],
+    ['upgrade', 'websocket'],
+    ['sec-websocket-version', '13'],
+    ['sec-websocket-key', key],
+    ...(offered ? [['sec-websocket-protocol', offered] as const] : []),
+  ]
+  await write(stream, Buffer.from(formatHead(`GET ${pathOf(request, ends)} HTTP/1.1`, headers), 'latin1'))
+  const source = sourceOf(stream)
+  const idle = watchIdle([stream])
+  const answer = await readAnswer(source, 'GET').finally(idle.stop)
+  if (answer.head.status !== 101) return responseOf(answer, preview, request, ends)
+  const protocol = agreedProtocol(answer.head.headers, key, offered)
+  request.signal.removeEventListener('abort', abort)
+  const reply = new Headers(protocol === undefined ? {} : { 'sec-websocket-protocol': protocol })
+  return upgraded(upgrade, request, handlersOf(preview, source), reply)
+}
+
+/** Throws a Refusal when it is no WebSocket as it was asked for. */
+function agreedProtocol(headers: readonly Header[], key: string, offered: string | null): string | undefined {
+  const [accept] = valuesOf(headers, 'sec-websocket-accept')
+  const wanted = createHash('sha1').update(`${key}${KEY_SUFFIX}`).digest('base64')
+  if (accept !== wanted || valuesOf(headers, 'sec-websocket-extensions').length > 0) {
+    throw new Refusal(502, 'its WebSocket is none that was asked for')
+  }
+  const [protocol] = valuesOf(headers, 'sec-websocket-protocol')
+  if (protocol !== undefined && !offered?.split(',').some(each => each.trim() === protocol)) {
+    throw new Refusal(502, 'its WebSocket has a protocol that was not asked for')
+  }
+  return protocol
+}
+
+function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers {
+  let drained = Promise.withResolvers<void>()
+  let isClosed = false
+  let ping: Timer | undefined
+
+  /** What is sent last: what is not answered soon is cut. */
+  const leave = (code?: number, reason?: string) => {
+    if (stream.destroyed) return
+    stream.end(closeFrame(code, reason))
+    setTimeout(() => stream.destroy(), CLOSED_WITHIN_MS).unref()
+  }
+
+  const deliver = async (peer: Peer, message: Exclude<Message, { kind: 'close' }>) => {
+    if (message.kind === 'ping') return void stream.write(frameOf(opcodes.pong, message.bytes))
+    drained = Promise.withResolvers()
+    // Less than 0: it waits in memory for the peer to read.
+    if (peer.send(message.kind === 'text' ? message.text : message.bytes) < 0 && !isClosed) await drained.promise
+  }
+
+  const pump = async (peer: Peer) => {
+    for await (const message of readMessages(source, MAX_BYTES)) {
+      if (isClosed) continue
+      moved()
+      if (message.kind !== 'close') {
+        await deliver(peer, message)
+        continue
+      }
+      const { code, reason } = message
+      if (code === 1005) peer.close()
+      else peer.close(code, reason)
+      leave(code === 1005 ? undefined : code)
+    }
+    while (await source.read()) {
+      // It was to end: what it still says is of no use.
+    }
+    if (!isClosed) peer.close(1011, 'The server in the sandbox has gone.')
+  }
+
+  return {
+    open(peer) {
+      ping = setInterval(() => peer.ping(), PING_EVERY_MS)
+      pump(peer)
+        .catch(error => {
+          const code = error instanceof ProtocolError ? error.code : 1011
+          if (!isClosed) peer.close(code, 'The server in the sandbox broke off.')
+          leave(code)
+        })
+        .finally(() => stream.destroy())
+    },
+    message(peer, data) {
+      moved()
+      const [opcode, payload] = typeof data === 'string' ? [opcodes.text, Buffer.from(data)] : [opcodes.binary, data]
+      if (stream.destroyed || stream.writableEnded) return
+      stream.write(frameOf(opcode, payload))
+      if (stream.writableLength <= 2 * MAX_BYTES) return
+      peer.close(1013, 'The server in the sandbox takes no more.')
+      stream.destroy()
+    },
+    drain: () => drained.resolve(),
+    close(_, code, reason) {
+      isClosed = true
+      clearInterval(ping)
+      drained.resolve()
+      // 1006: it was lost without a word.
+      leave(code === 1005 ? undefined : code === 1006 ? 1001 : code, reason)
+    },
+  }
+}
