@@ -17,7 +17,7 @@ import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
 import { meRoutes } from './http/me.ts'
 import { placeOf } from './http/preview/place.ts'
-import { previewRoutes } from './http/previews.ts'
+import { previewPaths, previewRoutes } from './http/previews.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { authorizationOf, type Upgrade } from './http/socket.ts'
@@ -139,6 +139,7 @@ const documentation = {
   info: { title: 'threadbox', version },
   components: { securitySchemes: { key: { type: 'http' as const, scheme: 'bearer' } } },
   security: [{ key: [] }],
+  paths: previewPaths,
 }
 
 const pathPattern = (path: string): RegExp =>
