@@ -1,8 +1,8 @@
 import type { Plugin, PluginContext } from '../../src/plugin.ts'
 import { createNsjailBackend, type NsjailOptions } from './backend.ts'
-import { type Bases, openBases } from './bases.ts'
+import { openBases } from './bases.ts'
 
-export { type Bases, createNsjailBackend, type NsjailOptions, openBases }
+export { createNsjailBackend, type NsjailOptions, openBases }
 
 /** The backend `nsjail`: sandboxes on this machine, in jails of Linux namespaces. */
 export function nsjail(options: Omit<NsjailOptions, keyof PluginContext> = {}): Plugin {

@@ -56,7 +56,7 @@ export function createKey(
 export function authenticate({ db, config }: Runtime, header: string | null): Caller {
   const credential = /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
   if (!credential) throw new ApiError('unauthorized', 'Send the header Authorization: Bearer <API_KEY>.')
-  if (credential.startsWith(TOKEN_PREFIX)) return callerOf(readGrant(db, TOKEN_PREFIX, credential))
+  if (credential.startsWith(TOKEN_PREFIX)) return callerWith(readGrant(db, TOKEN_PREFIX, credential))
   const hash = hashOf(credential)
   if (config.apiKey && equal(hash, hashOf(config.apiKey))) return { teamId: ensureTeamWithEcho(db, DEFAULT_TEAM).id }
   const key = findKeyByHash(db, hash)
@@ -124,7 +124,7 @@ export function readGrant<Written extends Grant>(db: Database, prefix: string, t
 }
 
 /** Whom a token stands for. */
-function callerOf({ teamId, keyId, expires, ...scope }: Grant): Caller {
+function callerWith({ teamId, keyId, expires, ...scope }: Grant): Caller {
   return { teamId, token: scope, expires, ...(keyId !== undefined && { keyId }) }
 }
 

@@ -8,6 +8,7 @@ import { codeOf, send } from '../support/client.ts'
 import { raw, startPreviewServer } from '../support/preview-server.ts'
 
 const app = useApp(['--origins', 'https://allowed.example'])
+const outside = useApp(['--public-url', 'https://public.example/base'])
 const PORT = 8300
 let sandbox: string
 let home: string
@@ -138,6 +139,23 @@ describe('a link', () => {
     expect((await app.ask('DELETE', `/v1/sandboxes/${own}`)).status).toBe(204)
     expect(await outcome(await open(url))).toBe('404 sandbox_not_found')
   })
+})
+
+test('with a public URL, links and redirects are as they are seen from there', async () => {
+  const id = await outside.sandbox()
+  const port = `/v1/sandboxes/${id}/ports/${PORT}`
+  await startPreviewServer(outside, id, PORT)
+  const { url } = (await outside.ask('POST', `${port}/link`)).body
+  expect(url).toStartWith(`https://public.example/base${port}/tbl_`)
+  const prefix = new URL(url).pathname.slice(0, -1)
+  const path = prefix.slice('/base'.length)
+  const text = await (await open(`${outside.url}${path}/`)).text()
+  for (const line of ['host: public.example', 'proto: https', `prefix: ${prefix}`])
+    expect(text).toContain(`\r\nx-forwarded-${line}\r\n`)
+  const lines = ['HTTP/1.1 302 Found', 'location: /a', 'set-cookie: a=1', 'content-length: 0', '', '']
+  const { headers } = await open(`${outside.url}${path}${raw(...lines)}`)
+  expect(headers.get('location')).toBe(`${prefix}/a`)
+  expect(headers.get('set-cookie')).toBe(`tbp_a=1; Path=/base${port}/; SameSite=Lax`)
 })
 
 describe('what a browser may read', () => {

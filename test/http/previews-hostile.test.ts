@@ -103,6 +103,8 @@ test('a page is a stranger on this origin, whatever it says of itself: regressio
     'reporting-endpoints: x="https://evil.example"',
     'www-authenticate: Basic realm="threadbox"',
     'alt-svc: h3=":443"',
+    'x-accel-redirect: /internal',
+    'x-sendfile: /etc/passwd',
   ]
   const { headers } = await get(raw('HTTP/1.1 200 OK', ...lines, 'content-length: 0', '', ''))
   expect(headers.get('content-security-policy')).toBe(

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { useApp } from '../support/app.ts'
-import { codeOf } from '../support/client.ts'
+import { askRaw, codeOf } from '../support/client.ts'
 import { raw, startPreviewServer } from '../support/preview-server.ts'
 import { until } from '../support/until.ts'
 
@@ -77,6 +77,19 @@ describe('a request', () => {
         : Uint8Array.from(whole)
     const answer = await app.ask('POST', `${home}/hash`, body)
     expect(answer.body).toBe(`${whole.byteLength} ${createHash('sha256').update(whole).digest('hex')}`)
+  })
+
+  test('that says a length and has no body, as a GET may, is not waited for: regression', async () => {
+    const [host, port] = [new URL(app.url).host, new URL(app.url).port]
+    const lines = [
+      `GET ${home}/hash HTTP/1.1`,
+      `host: ${host}`,
+      `authorization: Bearer ${app.key}`,
+      'connection: close',
+      'content-length: 5',
+    ]
+    const answer = await askRaw(`http://127.0.0.1:${port}`, `${lines.join('\r\n')}\r\n\r\nhello`)
+    expect([answer.status, String(answer.body).slice(0, 2)]).toEqual([200, '0 '])
   })
 
   test('is read while it is still sent', async () => {

@@ -76,6 +76,8 @@ export class TestApp {
       hostname: '127.0.0.1',
       port: 0,
       idleTimeout: 0,
+      // As in the build: an answer's body that breaks is not printed.
+      development: false,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: async request => answerOf(await app.fetch(request)),
     })

@@ -48,11 +48,11 @@ export function responseOf(answer: Answer, { stream }: Preview, request: Request
 export const pathOf = (request: Request, { place }: Ends): string =>
   `${place.path || '/'}${new URL(request.url).search}`
 
-/** Bun has taken the caller's framing off; a body whose length was told has it. */
+/** Bun has taken the caller's framing off, and the whole body of a GET. */
 function framingOf({ headers, body }: Request): Framing {
   const length = headers.get('content-length')
-  if (length !== null && /^\d{1,15}$/.test(length)) return { kind: 'length', bytes: Number(length) }
-  return body ? { kind: 'chunked' } : noBody
+  if (!body) return noBody
+  return length !== null && /^\d{1,15}$/.test(length) ? { kind: 'length', bytes: Number(length) } : { kind: 'chunked' }
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -30,9 +30,9 @@ export function headersInto(request: Request, { place, port, origin }: Ends): He
  */
 const POLICY = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'
 
-/** What acts on all of the origin, asks for a password in its name, or is said below. */
+/** What acts on all of the origin, asks for a password in its name, commands a proxy before it, or is said below. */
 const refused =
-  /^(access-control-.*|set-cookie2?|clear-site-data|service-worker-allowed|strict-transport-security|public-key-pins.*|expect-ct|alt-svc|nel|report-to|reporting-endpoints|referrer-policy|origin-agent-cluster|accept-ch|critical-ch|www-authenticate|authentication-info|set-login|use-as-dictionary|no-vary-search|speculation-rules|x-sourcemap|sourcemap|date)$/
+  /^(access-control-.*|set-cookie2?|clear-site-data|service-worker-allowed|strict-transport-security|public-key-pins.*|expect-ct|alt-svc|nel|report-to|reporting-endpoints|referrer-policy|origin-agent-cluster|accept-ch|critical-ch|www-authenticate|authentication-info|set-login|use-as-dictionary|speculation-rules|x-accel-(?!buffering).*|x-sendfile.*|x-lighttpd-.*|x-reproxy-.*|surrogate-.*|date)$/
 
 /** The answer's headers for the caller. */
 export function headersOut(head: ResponseHead, ends: Ends): Headers {
