@@ -24,7 +24,7 @@ export async function base(args: readonly string[], open: (dataDirectory: string
     })
     console.log(`${name} is added. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {
-    for (const { name, sandboxes } of await bases.list()) console.log(`${name}\t${sandboxes} sandboxes`)
+    for (const { name, sandboxes } of await bases.list()) console.log(`${name}\tused by ${sandboxes}`)
   } else if (action === 'remove' && name) {
     await bases.remove(name)
     console.log(`${name} is removed.`)

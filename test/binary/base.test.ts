@@ -49,7 +49,7 @@ test('a base that was added beside the server is there for the next sandbox, and
   expect(await exec(id, 'ls /; id -u; cat /etc/hostname; echo x >/bin/new && cat /bin/new')).toMatchObject({
     stdout: 'bin\ndev\netc\nhome\nproc\nroot\ntmp\n0\nx\n',
   })
-  expect(await base('list')).toMatchObject({ stdout: 'busybox\t1 sandboxes\n' })
+  expect(await base('list')).toMatchObject({ stdout: 'busybox\tused by 1\n' })
   expect(await base('remove', 'busybox')).toMatchObject({
     code: 1,
     stderr: 'threadbox: 1 sandbox uses the base busybox: delete them first.\n',

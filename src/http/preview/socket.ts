@@ -77,7 +77,11 @@ function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers 
   }
 
   const deliver = async (peer: Peer, message: Exclude<Message, { kind: 'close' }>) => {
-    if (message.kind === 'ping') return void stream.write(frameOf(opcodes.pong, message.bytes))
+    if (message.kind === 'ping') {
+      // Who asks without end and does not read the answers gets no more of them.
+      if (stream.writableLength <= MAX_BYTES) stream.write(frameOf(opcodes.pong, message.bytes))
+      return
+    }
     drained = Promise.withResolvers()
     // Less than 0: it waits in memory for the peer to read.
     if (peer.send(message.kind === 'text' ? message.text : message.bytes) < 0 && !isClosed) await drained.promise
