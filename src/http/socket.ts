@@ -50,6 +50,10 @@ export function authorizationOf(request: Request): string | null {
   return token ? `Bearer ${token.slice(BEARER.length)}` : null
 }
 
+/** What is offered to a server that is not ours: nothing that is said to us, least of all a token. */
+export const foreignProtocolsOf = (request: Request): string[] =>
+  protocolsOf(request).filter(name => name !== '' && name !== PROTOCOL && !name.startsWith(BEARER))
+
 /** The headers of the answer to a WebSocket's request. */
 export const acceptance = (request: Request): Headers =>
   new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})

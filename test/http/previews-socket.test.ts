@@ -172,6 +172,21 @@ describe('a WebSocket', () => {
     expect(JSON.stringify(seen)).not.toMatch(/authorization|session|extensions/)
   })
 
+  test.each([[['app']], [[]]])(
+    'of a browser with a token, and %p for the server, does not show it the token: regression',
+    async own => {
+      const { token } = (await app.ask('POST', '/v1/tokens')).body
+      const before = (await ends()).length
+      const client = new Client(app.url + pathOf(REAL, '/head'), ['threadbox', `bearer.${token}`, ...own])
+      await client.opened
+      expect(client.socket.protocol).toBe(own[0] ?? 'threadbox')
+      client.socket.close()
+      const [seen] = (await ends()).slice(before) as Record<string, string>[]
+      expect(seen?.['sec-websocket-protocol']).toBe(own[0])
+      expect(JSON.stringify(seen)).not.toContain(token)
+    },
+  )
+
   test('that the server closes has its code and reason', async () => {
     expect(await connect(REAL, '/close').ended).toEqual({ code: 4321, reason: 'enough' })
   })

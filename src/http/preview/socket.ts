@@ -5,7 +5,7 @@ import { formatHead, type Header, valuesOf } from '../../egress/head.ts'
 import { Refusal } from '../../egress/refusal.ts'
 import { type Source, sourceOf, write } from '../../egress/source.ts'
 import { watchIdle } from '../../egress/tunnel.ts'
-import { type Peer, type SocketHandlers, type Upgrade, upgraded } from '../socket.ts'
+import { acceptance, foreignProtocolsOf, type Peer, type SocketHandlers, type Upgrade, upgraded } from '../socket.ts'
 import { pathOf, responseOf } from './forward.ts'
 import { closeFrame, frameOf, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
 import { headersInto } from './headers.ts'
@@ -30,14 +30,14 @@ export async function joinSocket(preview: Preview, request: Request, ends: Ends,
   const abort = () => void stream.destroy()
   request.signal.addEventListener('abort', abort)
   const key = randomBytes(16).toString('base64')
-  const offered = request.headers.get('sec-websocket-protocol')
+  const offered = foreignProtocolsOf(request)
   const headers: Header[] = [
     ...headersInto(request, ends),
     ['connection', 'Upgrade'],
     ['upgrade', 'websocket'],
     ['sec-websocket-version', '13'],
     ['sec-websocket-key', key],
-    ...(offered ? [['sec-websocket-protocol', offered] as const] : []),
+    ...(offered.length > 0 ? [['sec-websocket-protocol', offered.join(', ')] as const] : []),
   ]
   await write(stream, Buffer.from(formatHead(`GET ${pathOf(request, ends)} HTTP/1.1`, headers), 'latin1'))
   const source = sourceOf(stream)
@@ -46,19 +46,19 @@ export async function joinSocket(preview: Preview, request: Request, ends: Ends,
   if (answer.head.status !== 101) return responseOf(answer, preview, request, ends)
   const protocol = agreedProtocol(answer.head.headers, key, offered)
   request.signal.removeEventListener('abort', abort)
-  const reply = new Headers(protocol === undefined ? {} : { 'sec-websocket-protocol': protocol })
+  const reply = protocol === undefined ? acceptance(request) : new Headers({ 'sec-websocket-protocol': protocol })
   return upgraded(upgrade, request, handlersOf(preview, source), reply)
 }
 
 /** Throws a Refusal when it is no WebSocket as it was asked for. */
-function agreedProtocol(headers: readonly Header[], key: string, offered: string | null): string | undefined {
+function agreedProtocol(headers: readonly Header[], key: string, offered: readonly string[]): string | undefined {
   const [accept] = valuesOf(headers, 'sec-websocket-accept')
   const wanted = createHash('sha1').update(`${key}${KEY_SUFFIX}`).digest('base64')
   if (accept !== wanted || valuesOf(headers, 'sec-websocket-extensions').length > 0) {
     throw new Refusal(502, 'its WebSocket is none that was asked for')
   }
   const [protocol] = valuesOf(headers, 'sec-websocket-protocol')
-  if (protocol !== undefined && !offered?.split(',').some(each => each.trim() === protocol)) {
+  if (protocol !== undefined && !offered.includes(protocol)) {
     throw new Refusal(502, 'its WebSocket has a protocol that was not asked for')
   }
   return protocol
