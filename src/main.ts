@@ -8,7 +8,9 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
   switch (own.some(isHelp) || isHelp(command) ? 'help' : command) {
     case 'guest':
-      ;(await import('./guest/serve.ts')).serveGuest(3)
+      if (args[0] === 'container') (await import('./guest/container.ts')).serveContainer()
+      else if (args[0] === 'bridge') return await (await import('./guest/bridge.ts')).bridge()
+      else (await import('./guest/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
     case 'tools':
       return await (await import('./guest/tools/main.ts')).serveTools(args)
@@ -67,13 +69,20 @@ const guestExecutable = (): string =>
 
 /** The plugins of this build. Nothing of them runs before its first use. */
 const loadPlugins: LoadPlugins = async (config, context) => {
-  const { nsjailPath, idleMs } = config
-  const [{ nsjail }, { echo }, { aiSdk }] = await Promise.all([
+  const { nsjailPath, dockerImage, idleMs } = config
+  const [{ nsjail }, { docker }, { echo }, { aiSdk }] = await Promise.all([
     import('nsjail-wrapper'),
+    import('../plugins/docker/index.ts'),
     import('../plugins/echo/index.ts'),
     import('../plugins/ai-sdk/index.ts'),
   ])
-  const plugins = [nsjail({ executable: guestExecutable(), idleMs, ...(nsjailPath && { nsjailPath }) }), echo, aiSdk]
+  const executable = guestExecutable()
+  const plugins = [
+    nsjail({ executable, idleMs, ...(nsjailPath && { nsjailPath }) }),
+    docker({ executable, idleMs, image: dockerImage }),
+    echo,
+    aiSdk,
+  ]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()
   const files = new Map<string, string>()
@@ -85,7 +94,7 @@ const loadPlugins: LoadPlugins = async (config, context) => {
   if (config.plugins.length > 0) {
     const { loadExternal } = await import('./external/load.ts')
     const taken = plugins.map(({ name }) => name)
-    const loaded = await loadExternal(config.plugins, { taken, context, guestExecutable: guestExecutable() })
+    const loaded = await loadExternal(config.plugins, { taken, context, guestExecutable: executable })
     for (const { backend, file } of loaded.backends) {
       backends.set(backend.name, backend)
       files.set(backend.name, file)

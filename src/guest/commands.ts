@@ -16,6 +16,8 @@ export interface GuestSystem {
   reaper: Reaper
   /** How many processes commands may have. The guest itself has some to spare: it ends when it cannot make a thread. */
   maxProcesses: bigint | undefined
+  /** The variables that the sandbox's image brings. */
+  ownVariables: Readonly<Record<string, string>>
 }
 
 /** Where a command's output goes. */
@@ -80,7 +82,7 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
 
 /** Starts a command under a mark of its own. Throws a GuestError when that is not possible. */
 export function startCommand(request: CommandRequest, system: GuestSystem, sink: Sink): Command {
-  const { libc, trees, reaper, maxProcesses } = system
+  const { libc, trees, reaper, maxProcesses, ownVariables } = system
   const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
@@ -93,7 +95,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
     const start = () =>
       Bun.spawn(argumentsOf(request), {
         cwd,
-        env: { ...baseEnvironment, PWD: cwd, ...(pty && { TERM: 'xterm-256color' }), ...request.env },
+        env: { ...baseEnvironment, ...ownVariables, PWD: cwd, ...(pty && { TERM: 'xterm-256color' }), ...request.env },
         stdio: ends.theirs,
         detached: true,
       })

@@ -39,7 +39,7 @@ export const executableInside = (mountedAt: string): string[] => [
 /** The command that starts the guest, seen from inside. */
 export const guestCommand = (mountedAt: string): string[] => [...executableInside(mountedAt), 'guest']
 
-const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
+export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
 const guestLibraries = /^(ld-linux.*|lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+))\.so\.\d+$/
 

@@ -18,19 +18,25 @@ import { json, PROTOCOL } from './wire.ts'
 /** Serves calls on a listening socket that was passed as this descriptor. Throws when it was not. Never ends on its own. */
 export function serveGuest(listenFd: number): void {
   if (!isSocket(listenFd)) throw new Error('the server starts the guest, inside a sandbox')
+  createServer(openGuest()).listen({ fd: listenFd })
+}
+
+/** Makes this process the guest of its sandbox, before any command runs. Gives what takes a server's connections. */
+export function openGuest(): (socket: Socket) => void {
   const libc = openLibc()
   libc.becomeUndumpable()
   process.umask(0o022)
-  const { THREADBOX_PROCESSES } = process.env
+  const { THREADBOX_PROCESSES, THREADBOX_ENVIRONMENT } = process.env
   const system: GuestSystem = {
     libc,
     trees: createTrees(libc),
     reaper: startReaper(libc),
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
+    ownVariables: THREADBOX_ENVIRONMENT ? JSON.parse(THREADBOX_ENVIRONMENT) : {},
   }
   const gate = listenForProxy()
   const inside = { system, processes: createGuestProcesses(system) }
-  createServer(socket => accept(socket, inside, gate)).listen({ fd: listenFd })
+  return socket => accept(socket, inside, gate)
 }
 
 function isSocket(fd: number): boolean {

@@ -1,0 +1,191 @@
+import type { Duplex } from 'node:stream'
+import { ApiError, messageOf } from '../../src/errors.ts'
+import type { GuestConnection } from '../../src/guest/host.ts'
+import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
+import { readAddress, type Variables } from './address.ts'
+import { createStorage, findCapabilities } from './capabilities.ts'
+import { containerBody, guestInside, nameOf } from './container.ts'
+import { listContainers } from './containers.ts'
+import { createEngine } from './engine.ts'
+import { type KeptEnvironment, keepEnvironment } from './environment.ts'
+import { isConflict, isMissing, unavailable } from './failure.ts'
+import { createGuestVolume, type GuestVolume } from './guest-volume.ts'
+import { startHousekeeping } from './housekeeping.ts'
+import { createIdentity } from './identity.ts'
+import { createImages } from './image.ts'
+import type { Made } from './labels.ts'
+import { once } from './once.ts'
+import { probeEngine } from './probes.ts'
+import { removeContainer, startContainer } from './start.ts'
+
+export interface DockerOptions {
+  dataDirectory: string
+  /** Of environments that name none. */
+  image: string
+  /** Where DOCKER_HOST and its like are read from; default this process's own. */
+  variables?: Variables
+  /** Environments that are not used for this long are paused. Default one hour; 0 never pauses. */
+  idleMs?: number
+  /** The executable that is the guest inside; default this process's own. */
+  executable?: string
+  /** Takes a connection that a process inside made to the proxy; without it they are closed. */
+  serveProxy?(environmentId: string, socket: Duplex): void
+  log(line: string): void
+}
+
+const DEFAULT_IDLE_MS = 3_600_000
+
+/** Ids become names of containers. */
+const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
+
+/** Environments in long-lived containers of a Docker engine. Nothing is touched before the first call. */
+export function createDockerBackend(options: DockerOptions): Backend {
+  const { dataDirectory, idleMs = DEFAULT_IDLE_MS, executable = process.execPath, log } = options
+  const { variables = process.env } = options
+  const engine = createEngine(() => readAddress(variables))
+  const identity = createIdentity(dataDirectory)
+  const images = createImages(engine, log)
+  const storage = createStorage()
+  const capabilities = once(() => findCapabilities(engine))
+  const environments = new Map<string, KeptEnvironment>()
+  const creating = new Map<string, Promise<KeptEnvironment>>()
+  let isClosing = false
+
+  const onProxy = (id: string) => (socket: Duplex) =>
+    options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
+
+  const keep = (house: House, id: string, imageId: string, made: Made, connection?: GuestConnection) => {
+    const environment = keepEnvironment({
+      engine,
+      id,
+      made,
+      guestDirectory: guestInside(house.dataId),
+      // The image may be gone; then the guest that is there has to do.
+      bringGuest: () => house.guest.bring(imageId).catch(error => rethrowUnless(isMissing, error)),
+      onProxy: onProxy(id),
+      log,
+      onDestroyed: () => void environments.delete(id),
+      ...(connection && { connection }),
+    })
+    environments.set(id, environment)
+    return environment
+  }
+
+  const prepare = once(async () => {
+    const dataId = await identity.make()
+    const house: House = { dataId, guest: createGuestVolume({ engine, executable, dataDirectory, dataId }) }
+    const running: KeptEnvironment[] = []
+    for (const { environmentId, imageId, isRunning, made } of await listContainers(engine, dataId)) {
+      if (!made) log(`${environmentId}: its container has a damaged label`)
+      else {
+        const environment = keep(house, environmentId, imageId, made)
+        if (isRunning) running.push(environment)
+      }
+    }
+    const endHousekeeping = startHousekeeping({ engine, environments: () => environments.values(), idleMs, log })
+    return { ...house, endHousekeeping, rejoined: rejoin(running) }
+  })
+  let prepared: ReturnType<typeof prepare> | undefined
+  const ready = async () => {
+    prepared = prepare()
+    return await prepared.catch(error => {
+      throw unavailable('The Docker engine cannot be used', error)
+    })
+  }
+
+  /** One after the other, beside the first uses; a guest that does not answer is left to its environment's next use. */
+  const rejoin = async (running: readonly KeptEnvironment[]) => {
+    for (const environment of running) {
+      if (!isClosing) await environment.rejoin().catch(error => log(`${environment.id}: ${messageOf(error)}`))
+    }
+  }
+
+  const make = async (spec: EnvironmentSpec): Promise<KeptEnvironment> => {
+    const house = await ready()
+    if (environments.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
+    const name = spec.image ?? options.image
+    const image = await images.get(name)
+    const { id, limits } = spec
+    const made: Made = {
+      image: name,
+      limits,
+      hasQuota: false,
+      hasVolumes: image.volumes.length > 0,
+      unlimited: (await capabilities()).unlimited,
+    }
+    const begin = async () => {
+      await house.guest.bring(image.id)
+      made.hasQuota = await storage.create(limits.diskMb, async hasQuota => {
+        const body = containerBody({ id, dataId: house.dataId, image, made: { ...made, hasQuota } })
+        await engine.call('POST', '/containers/create', { query: { name: nameOf(id) }, body })
+      })
+      return await startContainer(engine, nameOf(id), guestInside(house.dataId), onProxy(id))
+    }
+    try {
+      const connection = await begin().catch(async error => {
+        if (!isGuestMissing(error)) throw error
+        // Somebody has removed the volume since it was filled.
+        await removeContainer(engine, nameOf(id))
+        house.guest.forget()
+        return await begin()
+      })
+      return keep(house, id, image.id, made, connection)
+    } catch (error) {
+      if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
+      await removeContainer(engine, nameOf(id)).catch(problem =>
+        log(`${id} could not be removed: ${messageOf(problem)}`),
+      )
+      throw error
+    }
+  }
+
+  return {
+    name: 'docker',
+    isolation: 'container',
+    check: () => probeEngine(engine, { ...options, executable, dataId: identity.find() ?? 'doctor' }),
+
+    async create(spec) {
+      if (!isSafeId(spec.id)) throw new Error('the environment id is not safe as a container name')
+      if (creating.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
+      const making = make(spec).catch(error => {
+        throw unavailable('The sandbox could not be made', error)
+      })
+      creating.set(spec.id, making)
+      return making.finally(() => creating.delete(spec.id))
+    },
+
+    async open(id) {
+      if (identity.find() === undefined) return undefined
+      await ready()
+      const environment = environments.get(id)
+      return environment?.isDestroyed ? undefined : environment
+    },
+
+    async list() {
+      // A server that never had a container needs no engine.
+      if (identity.find() === undefined) return []
+      await ready()
+      return [...environments.values()].filter(environment => !environment.isDestroyed).map(({ id }) => id)
+    },
+
+    async close() {
+      isClosing = true
+      await Promise.allSettled(creating.values())
+      const parts = await prepared?.catch(() => undefined)
+      await Promise.all([parts?.endHousekeeping(), parts?.rejoined])
+      await Promise.all([...environments.values()].map(environment => environment.release()))
+    },
+  }
+}
+
+/** What the backend keeps of its data directory and its guest. */
+interface House {
+  dataId: string
+  guest: GuestVolume
+}
+
+function rethrowUnless(isFine: (error: unknown) => boolean, error: unknown): void {
+  if (!isFine(error)) throw error
+}
+
+const isGuestMissing = (error: unknown) => /ld-linux.*(no such file|not found)/is.test(messageOf(error))

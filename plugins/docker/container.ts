@@ -1,0 +1,103 @@
+import { TOKEN_VARIABLE } from '../../src/guest/bridge.ts'
+import { guestCommand } from '../../src/guest/install.ts'
+import { GUEST_VOLUME, linkOf } from './guest-volume.ts'
+import type { Image } from './image.ts'
+import { labels, type Made } from './labels.ts'
+import { seccompProfile } from './seccomp.ts'
+
+/** Where the guest's volume is in every container: in the fresh tmpfs that is /dev, whatever the image has. */
+const VOLUME_INSIDE = '/dev/.threadbox'
+export const guestInside = (dataId: string): string => `${VOLUME_INSIDE}/${linkOf(dataId)}`
+
+/** A user that no image has: see the guest's volume. */
+const BRIDGE_USER = '65533:65533'
+
+/** Docker's set less NET_RAW and MKNOD, as jails have it: enough for package managers and for changing users. */
+const capabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'SETUID',
+  'SETGID',
+  'SETPCAP',
+  'SETFCAP',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SYS_CHROOT',
+  'AUDIT_WRITE',
+]
+
+/** What the guest and the bridge have of the process limit: threads, and commands that are being started. */
+const OWN_PROCESSES = 64
+const MIB = 1024 * 1024
+const SHARED_MEMORY_BYTES = 64 * MIB
+
+export interface ContainerSpec {
+  id: string
+  dataId: string
+  image: Image
+  made: Made
+}
+
+export const nameOf = (environmentId: string): string => `threadbox-${environmentId}`
+
+/** The body of `POST /containers/create`. No path of the engine's host is in it, and nothing of its network. */
+export function containerBody({ id, dataId, image, made }: ContainerSpec): object {
+  const { memoryMb, processes, cpus, diskMb } = made.limits
+  const token = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
+  return {
+    Hostname: 'sandbox',
+    Image: image.id,
+    Entrypoint: [...guestCommand(guestInside(dataId)), 'container'],
+    Cmd: [],
+    User: '0:0',
+    WorkingDir: '/',
+    Env: [
+      // A name alone takes a variable away: what the image sets is for commands, not for the guest and its loader.
+      ...Object.keys(image.env),
+      `THREADBOX_ENVIRONMENT=${JSON.stringify(image.env)}`,
+      `${TOKEN_VARIABLE}=${token}`,
+    ],
+    StopSignal: 'SIGKILL',
+    Healthcheck: { Test: ['NONE'] },
+    Labels: { [labels.data]: dataId, [labels.environment]: id, [labels.made]: JSON.stringify(made) },
+    HostConfig: {
+      NetworkMode: 'none',
+      IpcMode: 'private',
+      CapDrop: ['ALL'],
+      CapAdd: capabilities,
+      SecurityOpt: ['no-new-privileges', `seccomp=${seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64')}`],
+      ShmSize: SHARED_MEMORY_BYTES,
+      // For what a guest says when it does not start.
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '64k', 'max-file': '1' } },
+      Mounts: [
+        {
+          Type: 'volume',
+          Source: GUEST_VOLUME,
+          Target: VOLUME_INSIDE,
+          ReadOnly: true,
+          VolumeOptions: { NoCopy: true },
+        },
+      ],
+      ...(memoryMb !== undefined && { Memory: memoryMb * MIB, MemorySwap: memoryMb * MIB }),
+      ...(processes !== undefined && { PidsLimit: processes + OWN_PROCESSES }),
+      ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
+      ...(diskMb !== undefined && {
+        // Also where there is a quota: it does not hold for the files of the engine's own that are /etc/hosts and the like.
+        Ulimits: [{ Name: 'fsize', Soft: diskMb * MIB, Hard: diskMb * MIB }],
+        ...(made.hasQuota && { StorageOpt: { size: `${diskMb}M` } }),
+      }),
+    },
+  }
+}
+
+/** The body of `POST /containers/:id/exec`: what joins a connection to the guest. */
+export const bridgeBody = (guestDirectory: string): object => ({
+  AttachStdin: true,
+  AttachStdout: true,
+  AttachStderr: true,
+  User: BRIDGE_USER,
+  WorkingDir: '/',
+  Cmd: [...guestCommand(guestDirectory), 'bridge'],
+})

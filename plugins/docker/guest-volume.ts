@@ -1,0 +1,124 @@
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { guestVersion, installGuest, loaderName } from '../../src/guest/install.ts'
+import { objectOf } from '../../src/json.ts'
+import type { DockerEngine } from './engine.ts'
+import { EngineError, isConflict, isMissing } from './failure.ts'
+import { type TarEntry, tarOf } from './tar.ts'
+
+/**
+ * The volume that holds the guests of all servers that use an engine: a directory for each build, and for each data
+ * directory a link to the one of its server's build. So a container gets another guest with its next start.
+ */
+export const GUEST_VOLUME = 'threadbox-guest'
+export const linkOf = (dataId: string): string => `for-${dataId}`
+
+export interface GuestVolume {
+  /** Fills it for this build and data directory, unless it is, with a container of this image. */
+  bring(imageId: string): Promise<void>
+  /** Somebody has emptied or removed it: the next `bring` looks again. */
+  forget(): void
+}
+
+const MOUNTED_AT = '/threadbox-guest'
+/** The lock: one container at a time has this name. */
+const FILLER = `${GUEST_VOLUME}-filler`
+/** Another server's filling that takes longer than this was cut short. */
+const FILLED_WITHIN_MS = 120_000
+const POLL_MS = 200
+
+export interface GuestVolumeOptions {
+  engine: DockerEngine
+  executable: string
+  dataDirectory: string
+  dataId: string
+}
+
+export function createGuestVolume({ engine, executable, dataDirectory, dataId }: GuestVolumeOptions): GuestVolume {
+  let filled: Promise<void> | undefined
+
+  const fill = async (imageId: string): Promise<void> => {
+    const version = await guestVersion(executable)
+    // Written last: without it, what is there is no more than a try.
+    const complete = `complete-${version}`
+    const filler = await openFiller(engine, imageId)
+    try {
+      if (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`)) return
+      if (!(await isThere(engine, filler, `${version}/${complete}`))) {
+        const files = await filesOf(executable, join(dataDirectory, 'docker-guest'), `${version}/`)
+        await put(engine, filler, [...files, { name: `${version}/${complete}`, mode: 0o644 }])
+      }
+      await put(engine, filler, [{ name: linkOf(dataId), mode: 0o777, target: version }])
+    } finally {
+      await engine.call('DELETE', `/containers/${filler}`, { query: { force: 'true' } })
+    }
+  }
+
+  return {
+    bring(imageId) {
+      filled ??= fill(imageId).catch(error => {
+        filled = undefined
+        throw error
+      })
+      return filled
+    },
+    forget() {
+      filled = undefined
+    },
+  }
+}
+
+/** A container that has the volume and never runs. */
+async function openFiller(engine: DockerEngine, imageId: string): Promise<string> {
+  const body = {
+    Image: imageId,
+    Entrypoint: ['/none'],
+    Cmd: [],
+    HostConfig: {
+      NetworkMode: 'none',
+      Mounts: [{ Type: 'volume', Source: GUEST_VOLUME, Target: MOUNTED_AT, VolumeOptions: { NoCopy: true } }],
+    },
+  }
+  for (const startedAt = performance.now(); ; await Bun.sleep(POLL_MS)) {
+    try {
+      const { Id } = objectOf(await engine.call('POST', '/containers/create', { query: { name: FILLER }, body })) ?? {}
+      if (typeof Id === 'string') return Id
+      throw new EngineError(500, 'the engine made a container without an id')
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      if (performance.now() - startedAt < FILLED_WITHIN_MS) continue
+      await engine.call('DELETE', `/containers/${FILLER}`, { query: { force: 'true' } })
+    }
+  }
+}
+
+async function isThere(engine: DockerEngine, filler: string, name: string): Promise<boolean> {
+  try {
+    await engine.call('HEAD', `/containers/${filler}/archive`, { query: { path: `${MOUNTED_AT}/${name}` } })
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+async function put(engine: DockerEngine, filler: string, entries: readonly TarEntry[]): Promise<void> {
+  await engine.call('PUT', `/containers/${filler}/archive`, { query: { path: MOUNTED_AT }, archive: tarOf(entries) })
+}
+
+/**
+ * The loader can be executed by all and read by root alone: so Linux keeps what the bridge's own user starts by it from
+ * being read or traced from its first moment on.
+ */
+async function filesOf(executable: string, directory: string, prefix: string): Promise<TarEntry[]> {
+  await rm(directory, { recursive: true, force: true })
+  await installGuest(directory, executable)
+  const files = (await readdir(directory)).map(async name => {
+    const mode = name === loaderName ? 0o711 : 0o755
+    return { name: `${prefix}${name}`, mode, content: await readFile(join(directory, name)) }
+  })
+  return [
+    { name: prefix, mode: 0o755 },
+    ...(await Promise.all(files).finally(() => rm(directory, { recursive: true }))),
+  ]
+}

@@ -1,0 +1,57 @@
+import { messageOf } from '../../src/errors.ts'
+import { objectOf } from '../../src/json.ts'
+import { nameOf } from './container.ts'
+import type { DockerEngine } from './engine.ts'
+import type { KeptEnvironment } from './environment.ts'
+
+const LOOK_EVERY_MS = 5000
+const LOOK_AT_MOST_EVERY_MS = 100
+const MIB = 1024 * 1024
+
+export interface HousekeepingOptions {
+  engine: DockerEngine
+  environments: () => Iterable<KeptEnvironment>
+  idleMs: number
+  log(line: string): void
+}
+
+/**
+ * Looks after environments that nobody waits for: pauses idle ones, and stops those without a quota that have grown past
+ * their disk limit. Returns what ends it.
+ */
+export function startHousekeeping({ engine, environments, idleMs, log }: HousekeepingOptions): () => Promise<void> {
+  const everyMs = idleMs > 0 ? Math.min(LOOK_EVERY_MS, Math.max(idleMs / 2, LOOK_AT_MOST_EVERY_MS)) : LOOK_EVERY_MS
+  let round: Promise<void> | undefined
+
+  const look = async () => {
+    for (const environment of [...environments()]) {
+      try {
+        if (idleMs > 0) await environment.pauseIfIdle(idleMs)
+        await checkDisk(engine, environment)
+      } catch (error) {
+        log(`looking after ${environment.id}: ${messageOf(error)}`)
+      }
+    }
+  }
+
+  const timer = setInterval(() => {
+    round ??= look().finally(() => {
+      round = undefined
+    })
+  }, everyMs)
+  timer.unref()
+
+  return async () => {
+    clearInterval(timer)
+    await round
+  }
+}
+
+async function checkDisk(engine: DockerEngine, environment: KeptEnvironment): Promise<void> {
+  const { limits, hasQuota } = environment.made
+  if (hasQuota || limits.diskMb === undefined || !environment.takeUsed()) return
+  const answer = await engine.call('GET', `/containers/${nameOf(environment.id)}/json`, { query: { size: 'true' } })
+  const used = Math.ceil(Number(objectOf(answer)?.SizeRw ?? 0) / MIB)
+  if (used <= limits.diskMb) return
+  await environment.pauseBecause(`its files took ${used} MB, its limit is ${limits.diskMb} MB`)
+}

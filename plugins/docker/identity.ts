@@ -1,0 +1,41 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Whose containers are whose: a random id that a data directory gets with its first container, and keeps. */
+export interface Identity {
+  /** Undefined when nothing was ever made for this data directory. */
+  find(): string | undefined
+  make(): Promise<string>
+}
+
+const pattern = /^[0-9a-f]{32}$/
+
+export function createIdentity(dataDirectory: string): Identity {
+  const path = join(dataDirectory, 'docker-id')
+  const find = () => {
+    const text = readText(path)?.trim()
+    if (text !== undefined && !pattern.test(text)) throw new Error(`${path} is damaged`)
+    return text
+  }
+  return {
+    find,
+    async make() {
+      const known = find()
+      if (known !== undefined) return known
+      await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+      const made = crypto.randomUUID().replaceAll('-', '')
+      writeFileSync(path, `${made}\n`, { mode: 0o600, flag: 'wx', flush: true })
+      return made
+    },
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,9 @@
+import type { Plugin, PluginContext } from '../../src/plugin.ts'
+import { createDockerBackend, type DockerOptions } from './backend.ts'
+
+export { createDockerBackend, type DockerOptions }
+
+/** The backend `docker`: sandboxes in containers of a Docker engine, here or elsewhere. */
+export function docker(options: Omit<DockerOptions, keyof PluginContext>): Plugin {
+  return { name: 'docker', backend: context => createDockerBackend({ ...options, ...context }) }
+}

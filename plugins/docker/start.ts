@@ -1,0 +1,112 @@
+import type { Duplex } from 'node:stream'
+import { readBytes } from '../../src/bytes.ts'
+import { ApiError, messageOf } from '../../src/errors.ts'
+import { connectGuest, type GuestConnection } from '../../src/guest/host.ts'
+import { objectOf } from '../../src/json.ts'
+import { bridgeBody } from './container.ts'
+import type { DockerEngine } from './engine.ts'
+import { EngineError, isConflict, isMissing } from './failure.ts'
+
+/** A guest that starts on a cold, busy machine has been seen to need a second. */
+const HELLO_WITHIN_MS = 30_000
+/** One that runs already answers at once, unless the machine is in trouble. */
+const ANSWERS_WITHIN_MS = 15_000
+
+export type ContainerState = 'running' | 'paused' | 'stopped' | 'missing'
+
+export async function stateOf(engine: DockerEngine, container: string): Promise<ContainerState> {
+  try {
+    const { State } = objectOf(await engine.call('GET', `/containers/${container}/json`)) ?? {}
+    const { Running, Paused } = objectOf(State) ?? {}
+    return Running !== true ? 'stopped' : Paused === true ? 'paused' : 'running'
+  } catch (error) {
+    if (isMissing(error)) return 'missing'
+    throw error
+  }
+}
+
+/** Starts a container that does not run and waits until its guest answers. When it rejects, nothing of it runs. */
+export async function startContainer(
+  engine: DockerEngine,
+  container: string,
+  guestDirectory: string,
+  onProxy: (socket: Duplex) => void,
+): Promise<GuestConnection> {
+  await engine.call('POST', `/containers/${container}/start`)
+  try {
+    return await joinContainer(engine, container, guestDirectory, onProxy, HELLO_WITHIN_MS)
+  } catch (error) {
+    const said = await lastWords(engine, container).catch(() => '')
+    await stopContainer(engine, container)
+    throw new ApiError('sandbox_unavailable', `The sandbox did not start: ${said || messageOf(error)}`)
+  }
+}
+
+/** Connects to the guest of a container that runs. Rejects when it does not answer. */
+export async function joinContainer(
+  engine: DockerEngine,
+  container: string,
+  guestDirectory: string,
+  onProxy: (socket: Duplex) => void,
+  withinMs = ANSWERS_WITHIN_MS,
+): Promise<GuestConnection> {
+  const { Id } =
+    objectOf(
+      await engine.call('POST', `/containers/${container}/exec`, {
+        body: bridgeBody(guestDirectory),
+      }),
+    ) ?? {}
+  if (typeof Id !== 'string') throw new EngineError(500, 'the engine made an exec without an id')
+  const stream = await engine.hijack(`/exec/${Id}/start`, { Detach: false, Tty: false })
+  const timer = setTimeout(() => stream.destroy(new Error('the guest does not answer')), withinMs)
+  try {
+    return await connectGuest(stream, { onProxy })
+  } catch (error) {
+    stream.destroy()
+    throw stream.stderr ? new Error(stream.stderr) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Ends every process of a container; its files stay. Nothing when it does not run or is not there. */
+export async function stopContainer(engine: DockerEngine, container: string): Promise<void> {
+  try {
+    await engine.call('POST', `/containers/${container}/stop`, { query: { t: '0' } })
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+const GONE_WITHIN_MS = 60_000
+const POLL_MS = 50
+
+/** Removes a container with all that it has. Resolves when the engine does not know it any more. */
+export async function removeContainer(engine: DockerEngine, container: string): Promise<void> {
+  for (const startedAt = performance.now(); ; await Bun.sleep(POLL_MS)) {
+    try {
+      await engine.call('DELETE', `/containers/${container}`, { query: { force: 'true', v: 'true' } })
+    } catch (error) {
+      if (isMissing(error)) return
+      // Somebody else is removing it.
+      if (!isConflict(error) || performance.now() - startedAt > GONE_WITHIN_MS) throw error
+    }
+  }
+}
+
+const LOG_HEADER_BYTES = 8
+const MAX_LOG_BYTES = 64 * 1024
+const MAX_WORDS_LENGTH = 500
+
+/** What the guest of a container that did not start said last. The log has each line behind a header of eight bytes. */
+async function lastWords(engine: DockerEngine, container: string): Promise<string> {
+  const query = { stdout: 'true', stderr: 'true', tail: '5' }
+  const log = await readBytes(await engine.stream('GET', `/containers/${container}/logs`, { query }), MAX_LOG_BYTES)
+  const lines: string[] = []
+  for (let at = 0; log && at + LOG_HEADER_BYTES <= log.byteLength; ) {
+    const end = at + LOG_HEADER_BYTES + log.readUInt32BE(at + 4)
+    lines.push(log.toString('utf8', at + LOG_HEADER_BYTES, end).trim())
+    at = end
+  }
+  return lines.join(' ').slice(-MAX_WORDS_LENGTH)
+}

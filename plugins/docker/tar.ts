@@ -1,0 +1,42 @@
+/** One entry of an archive: a file, a directory when its name ends with `/`, a symbolic link when it has a target. */
+export interface TarEntry {
+  name: string
+  mode: number
+  content?: Uint8Array<ArrayBuffer>
+  target?: string
+}
+
+const BLOCK_BYTES = 512
+/** Of a name in the header of ustar. */
+const MAX_NAME_BYTES = 100
+
+/** An archive of root's files, as POSIX ustar. */
+export function tarOf(entries: readonly TarEntry[]): Blob {
+  const parts = entries.flatMap(entry => {
+    const { content = new Uint8Array() } = entry
+    const padding = new Uint8Array((BLOCK_BYTES - (content.byteLength % BLOCK_BYTES)) % BLOCK_BYTES)
+    return [headerOf(entry, content.byteLength), content, padding]
+  })
+  return new Blob([...parts, new Uint8Array(2 * BLOCK_BYTES)])
+}
+
+function headerOf({ name, mode, target = '' }: TarEntry, size: number): Uint8Array<ArrayBuffer> {
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new Error(`the name is too long for an archive: ${name}`)
+  const header = Buffer.alloc(BLOCK_BYTES)
+  const number = (value: number, offset: number, length: number) =>
+    header.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1')
+  header.write(name, 0)
+  number(mode, 100, 8)
+  number(0, 108, 8)
+  number(0, 116, 8)
+  number(size, 124, 12)
+  number(0, 136, 12)
+  header.write(target ? '2' : name.endsWith('/') ? '5' : '0', 156, 'latin1')
+  header.write(target, 157)
+  header.write('ustar\x0000', 257, 'latin1')
+  // The checksum is that of a header whose checksum is spaces.
+  header.fill(' ', 148, 156)
+  const sum = header.reduce((all, byte) => all + byte, 0)
+  number(sum, 148, 7)
+  return header
+}
