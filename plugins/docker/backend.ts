@@ -3,20 +3,20 @@ import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { readAddress, type Variables } from './address.ts'
-import { createStorage, findCapabilities } from './capabilities.ts'
-import { containerBody, guestInside, nameOf } from './container.ts'
+import { createStorage } from './capabilities.ts'
+import { guestInside } from './container.ts'
 import { listContainers } from './containers.ts'
 import { createEngine } from './engine.ts'
 import { type KeptEnvironment, keepEnvironment } from './environment.ts'
-import { isConflict, isMissing, unavailable } from './failure.ts'
-import { createGuestVolume, type GuestVolume } from './guest-volume.ts'
+import { isMissing, unavailable } from './failure.ts'
+import { createGuestVolume } from './guest-volume.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { createIdentity } from './identity.ts'
 import { createImages } from './image.ts'
 import type { Made } from './labels.ts'
+import { type House, makeContainer } from './make.ts'
 import { once } from './once.ts'
 import { probeEngine } from './probes.ts'
-import { removeContainer, startContainer } from './start.ts'
 
 export interface DockerOptions {
   dataDirectory: string
@@ -46,7 +46,6 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const identity = createIdentity(dataDirectory)
   const images = createImages(engine, log)
   const storage = createStorage()
-  const capabilities = once(() => findCapabilities(engine))
   const environments = new Map<string, KeptEnvironment>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
   let isClosing = false
@@ -103,46 +102,24 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const make = async (spec: EnvironmentSpec): Promise<KeptEnvironment> => {
     const house = await ready()
     if (environments.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
-    const name = spec.image ?? options.image
-    const image = await images.get(name)
-    const { id, limits } = spec
-    const made: Made = {
-      image: name,
+    const { id, image = options.image, limits } = spec
+    const { connection, imageId, made } = await makeContainer({ ...house, engine, images, storage }, id, {
+      image,
       limits,
-      hasQuota: false,
-      hasVolumes: image.volumes.length > 0,
-      unlimited: (await capabilities()).unlimited,
-    }
-    const begin = async () => {
-      await house.guest.bring(image.id)
-      made.hasQuota = await storage.create(limits.diskMb, async hasQuota => {
-        const body = containerBody({ id, dataId: house.dataId, image, made: { ...made, hasQuota } })
-        await engine.call('POST', '/containers/create', { query: { name: nameOf(id) }, body })
-      })
-      return await startContainer(engine, nameOf(id), guestInside(house.dataId), onProxy(id))
-    }
-    try {
-      const connection = await begin().catch(async error => {
-        if (!isGuestMissing(error)) throw error
-        // Somebody has removed the volume since it was filled.
-        await removeContainer(engine, nameOf(id))
-        house.guest.forget()
-        return await begin()
-      })
-      return keep(house, id, image.id, made, connection)
-    } catch (error) {
-      if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
-      await removeContainer(engine, nameOf(id)).catch(problem =>
-        log(`${id} could not be removed: ${messageOf(problem)}`),
-      )
-      throw error
-    }
+      onProxy: onProxy(id),
+      log,
+    })
+    return keep(house, id, imageId, made, connection)
   }
 
   return {
     name: 'docker',
     isolation: 'container',
-    check: () => probeEngine(engine, { ...options, executable, dataId: identity.find() ?? 'doctor' }),
+    check: () => {
+      const dataId = identity.find() ?? 'doctor'
+      const guest = createGuestVolume({ engine, executable, dataDirectory, dataId })
+      return probeEngine({ engine, images, storage, dataId, guest }, options)
+    },
 
     async create(spec) {
       if (!isSafeId(spec.id)) throw new Error('the environment id is not safe as a container name')
@@ -178,14 +155,6 @@ export function createDockerBackend(options: DockerOptions): Backend {
   }
 }
 
-/** What the backend keeps of its data directory and its guest. */
-interface House {
-  dataId: string
-  guest: GuestVolume
-}
-
 function rethrowUnless(isFine: (error: unknown) => boolean, error: unknown): void {
   if (!isFine(error)) throw error
 }
-
-const isGuestMissing = (error: unknown) => /ld-linux.*(no such file|not found)/is.test(messageOf(error))

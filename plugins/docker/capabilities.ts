@@ -3,19 +3,13 @@ import type { Limits } from '../../src/plugin.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError } from './failure.ts'
 
-export interface Capabilities {
-  /** Limits that the engine cannot set, for want of their cgroups. */
-  unlimited: (keyof Limits)[]
-  storageDriver: string
-}
-
-/** What `GET /info` calls a limit that it can set. */
+/** What `GET /info` calls a limit that the engine can set. */
 const flags = { memoryMb: 'MemoryLimit', processes: 'PidsLimit', cpus: 'CpuCfsQuota' } as const
 
-export async function findCapabilities(engine: DockerEngine): Promise<Capabilities> {
+/** Limits that the engine cannot set, for want of their cgroups. */
+export async function findUnlimited(engine: DockerEngine): Promise<(keyof Limits)[]> {
   const info = objectOf(await engine.call('GET', '/info')) ?? {}
-  const names = ['memoryMb', 'processes', 'cpus'] as const
-  return { unlimited: names.filter(name => info[flags[name]] === false), storageDriver: String(info.Driver) }
+  return (['memoryMb', 'processes', 'cpus'] as const).filter(name => info[flags[name]] === false)
 }
 
 /** Whether the engine's storage holds containers to a size; known once one was made. */

@@ -1,14 +1,95 @@
+import { messageOf } from '../../src/errors.ts'
+import { objectsOf } from '../../src/json.ts'
 import type { Check } from '../../src/plugin.ts'
-import type { DockerEngine } from './engine.ts'
+import { findUnlimited } from './capabilities.ts'
+import { nameOf } from './container.ts'
+import type { DockerEngine, EngineVersion } from './engine.ts'
+import { EngineLost } from './failure.ts'
+import { findImage } from './image.ts'
+import type { Made } from './labels.ts'
+import { makeContainer, type Supplies } from './make.ts'
+import { removeContainer } from './start.ts'
 
 export interface ProbeOptions {
-  dataDirectory: string
   image: string
-  executable: string
-  dataId: string
   log(line: string): void
 }
 
-export async function probeEngine(_engine: DockerEngine, _options: ProbeOptions): Promise<Check[]> {
-  return []
+const required = true
+/** As Go names them. */
+const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
+const limits = { memoryMb: 256, processes: 64, cpus: 1, diskMb: 256 }
+
+/** Tries what environments need, in a container like theirs if an image is at hand, and leaves nothing behind. */
+export async function probeEngine(supplies: Supplies, { image, log }: ProbeOptions): Promise<Check[]> {
+  const { engine } = supplies
+  let version: EngineVersion
+  try {
+    version = await engine.version()
+  } catch (error) {
+    const remedy = error instanceof EngineLost ? startEngine : 'Use Docker 20.10 or newer, or Podman 4 or newer.'
+    return [failed('engine', error, remedy)]
+  }
+  const { name, api, os, architecture } = version
+  const reached: Check = { name: 'engine', ok: true, required, detail: `${name}, API ${api}, at ${engine.address}` }
+  const wanted = architectures[process.arch]
+  if (os !== 'linux' || architecture !== wanted) {
+    const problem = `the engine runs ${os}/${architecture}, this executable is for linux/${wanted}`
+    return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
+  }
+  try {
+    return [reached, await limitCheck(engine), ...(await containerChecks(supplies, image, log))]
+  } catch (error) {
+    return [reached, failed('containers', error, undefined)]
+  }
+}
+
+const startEngine =
+  'Start Docker (systemctl start docker), as root or a user of the group docker; or name an engine by DOCKER_HOST.'
+
+async function limitCheck(engine: DockerEngine): Promise<Check> {
+  const unlimited = await findUnlimited(engine)
+  const name = 'limits'
+  if (unlimited.length === 0) return { name, ok: true, required: false, detail: 'memory, processes and cpus' }
+  const remedy = "Give the engine's machine the memory, pids and cpu cgroups."
+  return { name, ok: false, required: false, detail: `the engine cannot limit ${unlimited.join(', ')}`, remedy }
+}
+
+async function containerChecks(supplies: Supplies, image: string, log: (line: string) => void): Promise<Check[]> {
+  const { engine } = supplies
+  const present = (await findImage(engine, image)) ? image : await findAnyImage(engine)
+  const name = 'containers'
+  if (present === undefined) {
+    const detail = `not tried, the engine has no image yet: the first sandbox pulls ${image}`
+    return [{ name, ok: true, required: false, detail }]
+  }
+  // Sorts before the ids of environments: should it be left behind, the sweep of orphans takes it.
+  const id = `doctor-${crypto.randomUUID()}`
+  try {
+    const onProxy = () => {}
+    const { made, connection } = await makeContainer(supplies, id, { image: present, limits, onProxy, log })
+    connection.close()
+    await removeContainer(engine, nameOf(id))
+    return [{ name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` }, quota(made)]
+  } catch (error) {
+    return [failed(name, error, undefined)]
+  }
+}
+
+async function findAnyImage(engine: DockerEngine): Promise<string | undefined> {
+  const images = objectsOf(await engine.call('GET', '/images/json'))
+  const [id] = images.flatMap(({ Id }) => (typeof Id === 'string' ? [Id] : []))
+  return id
+}
+
+function quota({ hasQuota }: Made): Check {
+  const name = 'disk quota'
+  if (hasQuota) return { name, ok: true, required: false, detail: "the engine's storage holds sandboxes to their size" }
+  const detail = "the engine's storage has none: the disk limit of a sandbox is watched instead"
+  const remedy = "Put the engine's data on xfs mounted with pquota, on btrfs or on zfs."
+  return { name, ok: false, required: false, detail, remedy }
+}
+
+function failed(name: string, problem: unknown, remedy: string | undefined): Check {
+  return { name, ok: false, required, detail: messageOf(problem), ...(remedy !== undefined && { remedy }) }
 }

@@ -38,7 +38,7 @@ export function describeFiles({ describe, test, expect }: Kit, subject: BackendS
       })
       expect(sent).toBeLessThan(700)
       await subject.environment.files.remove('/tmp/endless')
-    })
+    }, 60_000)
 
     test('keep their mode when they are replaced', async () => {
       await shell('echo a > /tmp/run.sh; chmod 755 /tmp/run.sh')

@@ -1,0 +1,77 @@
+import type { Duplex } from 'node:stream'
+import { ApiError, messageOf } from '../../src/errors.ts'
+import type { GuestConnection } from '../../src/guest/host.ts'
+import type { Limits } from '../../src/plugin.ts'
+import { findUnlimited, type Storage } from './capabilities.ts'
+import { containerBody, guestInside, nameOf } from './container.ts'
+import type { DockerEngine } from './engine.ts'
+import { isConflict } from './failure.ts'
+import type { GuestVolume } from './guest-volume.ts'
+import type { Images } from './image.ts'
+import type { Made } from './labels.ts'
+import { removeContainer, startContainer } from './start.ts'
+
+/** Whose containers, and what guest is in them. */
+export interface House {
+  dataId: string
+  guest: GuestVolume
+}
+
+export interface Supplies extends House {
+  engine: DockerEngine
+  images: Images
+  storage: Storage
+}
+
+export interface Wanted {
+  image: string
+  limits: Limits
+  onProxy(socket: Duplex): void
+  log(line: string): void
+}
+
+export interface MadeContainer {
+  made: Made
+  imageId: string
+  connection: GuestConnection
+}
+
+/** Makes a container, brings its image first if need be, and waits until its guest answers. A failure leaves none. */
+export async function makeContainer(supplies: Supplies, id: string, wanted: Wanted): Promise<MadeContainer> {
+  const { engine, images, storage, dataId, guest } = supplies
+  const { limits, onProxy, log } = wanted
+  const name = nameOf(id)
+  const image = await images.get(wanted.image)
+  const made: Made = {
+    image: wanted.image,
+    limits,
+    hasQuota: false,
+    hasVolumes: image.volumes.length > 0,
+    unlimited: await findUnlimited(engine),
+  }
+  const begin = async () => {
+    await guest.bring(image.id)
+    made.hasQuota = await storage.create(limits.diskMb, async hasQuota => {
+      const body = containerBody({ id, dataId, image, made: { ...made, hasQuota } })
+      await engine.call('POST', '/containers/create', { query: { name }, body })
+    })
+    return await startContainer(engine, name, guestInside(dataId), onProxy)
+  }
+  try {
+    const connection = await begin().catch(async error => {
+      if (!isGuestMissing(error)) throw error
+      // Somebody has removed the volume since it was filled.
+      await removeContainer(engine, name)
+      guest.forget()
+      return await begin()
+    })
+    return { made, imageId: image.id, connection }
+  } catch (error) {
+    if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
+    // Where the engine is lost, the next server's sweep finds it.
+    await removeContainer(engine, name).catch(problem => log(`${id} could not be removed: ${messageOf(problem)}`))
+    throw error
+  }
+}
+
+const isGuestMissing = (error: unknown) => /ld-linux.*(no such file|not found)/is.test(messageOf(error))

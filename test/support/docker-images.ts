@@ -1,0 +1,79 @@
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Dockerd } from './dockerd.ts'
+
+const root = join(import.meta.dir, '../..')
+const packages = ['python3-minimal', 'libpython3-stdlib']
+const cached = join(root, `.cache/debian-bookworm-${packages.join('-')}.tar`)
+const unneeded = [
+  'var/cache/apt',
+  'var/lib/apt/lists',
+  'usr/share/doc',
+  'usr/share/man',
+  'usr/share/locale',
+  'usr/share/info',
+]
+
+/** Debian with what the contract's commands need, as `debian`. It is brought once: it takes half a minute. */
+export async function importDebian(dockerd: Dockerd): Promise<void> {
+  if (!existsSync(cached)) await inDirectory(bringDebian)
+  await dockerd.import('debian', cached)
+}
+
+async function bringDebian(directory: string): Promise<void> {
+  const system = join(directory, 'root')
+  await run('debootstrap', '--variant=minbase', `--include=${packages}`, 'bookworm', system)
+  for (const path of unneeded) rmSync(join(system, path), { recursive: true, force: true })
+  const archive = `${cached}.${process.pid}`
+  await run('tar', '-C', system, '-cf', archive, '.')
+  renameSync(archive, cached)
+}
+
+/** One static program and no library, with another PATH than usual. */
+export const importBusybox = (dockerd: Dockerd) =>
+  inDirectory(async directory => {
+    await putBusybox(directory, '/tools')
+    await dockerd.import('busybox', directory, [
+      'ENV PATH=/tools',
+      'ENV LD_PRELOAD=/nowhere.so',
+      'ENV GREETING="hello you"',
+    ])
+  })
+
+/** As Alpine: musl's loader, a program that is linked to it, and busybox. */
+export const importMusl = (dockerd: Dockerd) =>
+  inDirectory(async directory => {
+    await putBusybox(directory, '/bin')
+    mkdirSync(join(directory, 'lib'))
+    copyFileSync('/lib/x86_64-linux-musl/libc.so', join(directory, 'lib/ld-musl-x86_64.so.1'))
+    await Bun.write(join(directory, 'hello.c'), '#include <stdio.h>\nint main(void) { puts("from musl"); }\n')
+    await run('musl-gcc', '-o', join(directory, 'bin/hello'), join(directory, 'hello.c'))
+    await dockerd.import('musl', directory)
+  })
+
+async function putBusybox(directory: string, place: string): Promise<void> {
+  const at = join(directory, place)
+  mkdirSync(at, { recursive: true })
+  copyFileSync('/bin/busybox', join(at, 'busybox'))
+  chmodSync(join(at, 'busybox'), 0o755)
+  const names = await Bun.spawn(['/bin/busybox', '--list'], { stdout: 'pipe' }).stdout.text()
+  for (const name of names.trim().split('\n')) if (name !== 'busybox') symlinkSync('busybox', join(at, name))
+  mkdirSync(join(directory, 'bin'), { recursive: true })
+  if (place !== '/bin') symlinkSync(join(place, 'busybox'), join(directory, 'bin/sh'))
+}
+
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'threadbox-image-'))
+  try {
+    await work(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+async function run(...command: string[]): Promise<void> {
+  const { exited, stdout, stderr } = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [code, ...said] = await Promise.all([exited, stdout.text(), stderr.text()])
+  if (code !== 0) throw new Error(`${command.join(' ')}: ${said.join('').slice(-2000)}`)
+}

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll } from 'bun:test'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { processIds, readText } from './leftovers.ts'
+import { until } from './until.ts'
+
+export interface DockerdOptions {
+  /** `btrfs` holds containers to a size, `overlay2` on the test's own disk does not. */
+  storage?: 'btrfs' | 'overlay2'
+  /** More of its flags; `DIRECTORY` in them is its directory. */
+  flags?: readonly string[]
+}
+
+/** A Docker engine of its own for the tests of a file, with nothing of the machine's. */
+export function useDockerd(options: DockerdOptions = {}): Dockerd {
+  const dockerd = new Dockerd(options)
+  beforeAll(() => dockerd.open(), 60_000)
+  afterAll(() => dockerd.close(), 60_000)
+  return dockerd
+}
+
+const DISK_BYTES = 16 * 1024 ** 3
+
+export class Dockerd {
+  readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-dockerd-'))
+  readonly socket = join(this.directory, 'docker.sock')
+  readonly host = `unix://${this.socket}`
+  #process: Bun.Subprocess | undefined
+
+  constructor(readonly options: DockerdOptions) {}
+
+  get #data(): string {
+    return join(this.directory, 'data')
+  }
+
+  async open(): Promise<void> {
+    mkdirSync(this.#data)
+    writeFileSync(join(this.directory, 'daemon.json'), '{}')
+    if (this.options.storage !== 'overlay2') {
+      const disk = join(this.directory, 'disk.img')
+      writeFileSync(disk, '')
+      truncateSync(disk, DISK_BYTES)
+      await run('mkfs.btrfs', '-q', disk)
+      await run('mount', '-o', 'loop', disk, this.#data)
+    }
+    await this.start()
+  }
+
+  /** Resolves when it answers. */
+  async start(): Promise<void> {
+    const { storage = 'btrfs', flags = [] } = this.options
+    const name = basename(this.directory)
+    const log = join(this.directory, 'log')
+    const command = [
+      'dockerd',
+      ...['--config-file', join(this.directory, 'daemon.json'), '--host', this.host, '--data-root', this.#data],
+      ...['--exec-root', join(this.directory, 'exec'), '--pidfile', join(this.directory, 'pid')],
+      ...['--storage-driver', storage, '--cgroup-parent', `/${name}`, '--bridge=none', '--iptables=false'],
+      ...['--ip6tables=false', '--ip-forward=false', '--ip-masq=false', '--userland-proxy=false'],
+      ...flags.map(flag => flag.replaceAll('DIRECTORY', this.directory)),
+    ]
+    const child = Bun.spawn(command, { stdio: ['ignore', Bun.file(log), Bun.file(log)] })
+    this.#process = child
+    const answers = () =>
+      fetch('http://docker/_ping', { unix: this.socket }).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await until(async () => {
+      if (child.exitCode !== null) throw new Error(`dockerd ended: ${readText(log).slice(-2000)}`)
+      return await answers()
+    })
+  }
+
+  /** It has no moment to tidy up; what runs in containers goes on without it. */
+  async kill(): Promise<void> {
+    this.#process?.kill('SIGKILL')
+    await this.#process?.exited
+  }
+
+  /** Its containers end with it. */
+  async stop(): Promise<void> {
+    this.#process?.kill('SIGTERM')
+    await this.#process?.exited
+  }
+
+  /** One request, and its whole answer. */
+  async ask(method: string, path: string, body?: RequestInit['body'], type = 'application/json'): Promise<any> {
+    const response = await fetch(`http://docker${path}`, {
+      unix: this.socket,
+      method,
+      ...(body !== undefined && { body, headers: { 'content-type': type } }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return text.startsWith('{') || text.startsWith('[') ? JSON.parse(text.split('\r\n')[0]!) : text
+  }
+
+  /** All containers that it knows. */
+  async containers(): Promise<any[]> {
+    return await this.ask('GET', '/containers/json?all=1')
+  }
+
+  /** Makes an image of a root file system: a directory, or a tar file. */
+  async import(name: string, root: string, changes: readonly string[] = []): Promise<void> {
+    const archive = root.endsWith('.tar')
+      ? Bun.file(root)
+      : await new Response(Bun.spawn(['tar', '-C', root, '-c', '.'], { stdout: 'pipe' }).stdout).blob()
+    const query = new URLSearchParams([
+      ['fromSrc', '-'],
+      ['repo', name],
+      ...changes.map(each => ['changes', each] as [string, string]),
+    ])
+    const { error } = await this.ask('POST', `/images/create?${query}`, archive, 'application/x-tar')
+    if (error) throw new Error(error)
+  }
+
+  /** Ends it and removes all that it had. Throws when something of it is left. */
+  async close(): Promise<void> {
+    if (this.#process?.exitCode === null) await this.stop()
+    // After a kill its containerd goes on.
+    await until(() => {
+      const left = this.#processes()
+      for (const pid of left) process.kill(pid, 'SIGKILL')
+      return left.length === 0
+    })
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .map(line => line.split(' ')[4] ?? '')
+      .filter(path => path.startsWith(`${this.directory}/`))
+    for (const path of mounts.reverse()) await run('umount', '-l', path)
+    for (const path of globSync(`/sys/fs/cgroup/{,*/}${basename(this.directory)}`)) rmdirSync(path)
+    rmSync(this.directory, { recursive: true })
+    const left = globSync('/sys/block/loop*/loop/backing_file')
+      .map(readText)
+      .filter(path => path.startsWith(this.directory))
+    if (left.length > 0 || existsSync(this.directory)) throw new Error(`dockerd left behind: ${left}`)
+  }
+
+  #processes(): number[] {
+    return processIds().filter(pid => readText(`/proc/${pid}/cmdline`).includes(`${this.directory}/`))
+  }
+}
+
+async function run(...command: string[]): Promise<void> {
+  const { exited, stderr } = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const [code, said] = await Promise.all([exited, stderr.text()])
+  if (code !== 0) throw new Error(`${command.join(' ')}: ${said}`)
+}
