@@ -3,7 +3,7 @@ import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { readAddress, type Variables } from './address.ts'
-import { createStorage } from './capabilities.ts'
+import { createCapabilities } from './capabilities.ts'
 import { guestInside } from './container.ts'
 import { listContainers } from './containers.ts'
 import { createEngine } from './engine.ts'
@@ -45,7 +45,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const engine = createEngine(() => readAddress(variables))
   const identity = createIdentity(dataDirectory)
   const images = createImages(engine, log)
-  const storage = createStorage()
+  const capabilities = createCapabilities(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
   let isClosing = false
@@ -103,7 +103,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     const house = await ready()
     if (environments.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
     const { id, image = options.image, limits } = spec
-    const { connection, imageId, made } = await makeContainer({ ...house, engine, images, storage }, id, {
+    const { connection, imageId, made } = await makeContainer({ ...house, engine, images, capabilities }, id, {
       image,
       limits,
       onProxy: onProxy(id),
@@ -118,7 +118,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     check: () => {
       const dataId = identity.find() ?? 'doctor'
       const guest = createGuestVolume({ engine, executable, dataDirectory, dataId })
-      return probeEngine({ engine, images, storage, dataId, guest }, options)
+      return probeEngine({ engine, images, capabilities, dataId, guest }, options)
     },
 
     async create(spec) {

@@ -1,40 +1,67 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { objectOf } from '../../src/json.ts'
 import type { Limits } from '../../src/plugin.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError } from './failure.ts'
+import { once } from './once.ts'
+import { seccompProfile } from './seccomp.ts'
 
 /** What `GET /info` calls a limit that the engine can set. */
 const flags = { memoryMb: 'MemoryLimit', processes: 'PidsLimit', cpus: 'CpuCfsQuota' } as const
 
-/** Limits that the engine cannot set, for want of their cgroups. */
-export async function findUnlimited(engine: DockerEngine): Promise<(keyof Limits)[]> {
-  const info = objectOf(await engine.call('GET', '/info')) ?? {}
-  return (['memoryMb', 'processes', 'cpus'] as const).filter(name => info[flags[name]] === false)
+/** What a container is made with, as far as that depends on the engine. */
+export interface Choice {
+  /** The engine's storage holds it to its disk limit. */
+  hasQuota: boolean
+  /** For `SecurityOpt`: the profile itself, as Docker wants it, or its file, as Podman does. Undefined: the engine's own. */
+  seccomp: string | undefined
 }
 
-/** Whether the engine's storage holds containers to a size; known once one was made. */
-export interface Storage {
-  /** Makes a container by `make`, with a quota if there is one. Resolves to whether it has it. */
-  create(diskMb: number | undefined, make: (hasQuota: boolean) => Promise<void>): Promise<boolean>
+/** What the engine can; each is found once, by trying. */
+export interface Capabilities {
+  /** Limits that the engine cannot set, for want of their cgroups. */
+  findUnlimited(): Promise<(keyof Limits)[]>
+  /** Makes a container by `make`, with the most that the engine takes. */
+  create(wantsQuota: boolean, make: (choice: Choice) => Promise<void>): Promise<void>
 }
 
-export function createStorage(): Storage {
-  let isWithout = false
+export function createCapabilities(engine: DockerEngine, dataDirectory: string): Capabilities {
+  const profile = seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64')
+  const profileFile = join(dataDirectory, 'docker-seccomp.json')
+  let seccomp: Choice['seccomp'] = profile
+  let isWithoutQuota = false
+
+  /** True when the next try may do. */
+  const learn = (error: unknown, tried: Choice): boolean => {
+    if (!(error instanceof EngineError)) return false
+    if (tried.hasQuota && /storage[- ]opt|quota|unknown option/i.test(error.message)) {
+      isWithoutQuota = true
+      return true
+    }
+    if (tried.seccomp === undefined || !/opening seccomp profile|seccomp profile.*no such file/i.test(error.message))
+      return false
+    if (tried.seccomp === profile) {
+      writeFileSync(profileFile, profile)
+      seccomp = profileFile
+    } else seccomp = undefined
+    return true
+  }
+
   return {
-    async create(diskMb, make) {
-      const tries = diskMb !== undefined && !isWithout
-      try {
-        await make(tries)
-        return tries
-      } catch (error) {
-        if (!tries || !isAboutQuota(error)) throw error
-        await make(false)
-        isWithout = true
-        return false
+    findUnlimited: once(async () => {
+      const info = objectOf(await engine.call('GET', '/info')) ?? {}
+      return (['memoryMb', 'processes', 'cpus'] as const).filter(name => info[flags[name]] === false)
+    }),
+    async create(wantsQuota, make) {
+      for (;;) {
+        const choice: Choice = { hasQuota: wantsQuota && !isWithoutQuota, seccomp }
+        try {
+          return await make(choice)
+        } catch (error) {
+          if (!learn(error, choice)) throw error
+        }
       }
     },
   }
 }
-
-const isAboutQuota = (error: unknown) =>
-  error instanceof EngineError && /storage[- ]opt|quota|unknown option/i.test(error.message)

@@ -1,7 +1,7 @@
 import type { Made } from './labels.ts'
 
 /** What confines an environment, and what could not be limited, each in a line for the operator. */
-export function describeConfinement({ image, limits, hasQuota, hasVolumes, unlimited }: Made): string[] {
+export function describeConfinement({ image, limits, hasQuota, hasSeccomp, hasVolumes, unlimited }: Made): string[] {
   const { memoryMb, processes, cpus, diskMb } = limits
   const limit = (name: keyof typeof limits, what: string, value: string | undefined) => {
     if (value === undefined) return `${what}: no limit was asked for`
@@ -14,6 +14,9 @@ export function describeConfinement({ image, limits, hasQuota, hasVolumes, unlim
     limit('processes', 'processes', processes === undefined ? undefined : `${processes}`),
     limit('cpus', 'cpu', cpus === undefined ? undefined : `${cpus} cores`),
     disk(diskMb, hasQuota),
+    ...(hasSeccomp
+      ? []
+      : ["seccomp: the engine's own profile, under which a process can hide from the kill of its tree"]),
     ...(hasVolumes ? ["the image's own volumes are not held by the disk limit"] : []),
   ]
 }

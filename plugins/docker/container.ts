@@ -3,7 +3,6 @@ import { guestCommand } from '../../src/guest/install.ts'
 import { GUEST_VOLUME, linkOf } from './guest-volume.ts'
 import type { Image } from './image.ts'
 import { labels, type Made } from './labels.ts'
-import { seccompProfile } from './seccomp.ts'
 
 /** Where the guest's volume is in every container: in the fresh tmpfs that is /dev, whatever the image has. */
 const VOLUME_INSIDE = '/dev/.threadbox'
@@ -38,12 +37,14 @@ export interface ContainerSpec {
   dataId: string
   image: Image
   made: Made
+  /** The profile, or its file; undefined for the engine's own. */
+  seccomp: string | undefined
 }
 
 export const nameOf = (environmentId: string): string => `threadbox-${environmentId}`
 
 /** The body of `POST /containers/create`. No path of the engine's host is in it, and nothing of its network. */
-export function containerBody({ id, dataId, image, made }: ContainerSpec): object {
+export function containerBody({ id, dataId, image, made, seccomp }: ContainerSpec): object {
   const { memoryMb, processes, cpus, diskMb } = made.limits
   const token = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
   return {
@@ -67,7 +68,7 @@ export function containerBody({ id, dataId, image, made }: ContainerSpec): objec
       IpcMode: 'private',
       CapDrop: ['ALL'],
       CapAdd: capabilities,
-      SecurityOpt: ['no-new-privileges', `seccomp=${seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64')}`],
+      SecurityOpt: ['no-new-privileges', ...(seccomp === undefined ? [] : [`seccomp=${seccomp}`])],
       ShmSize: SHARED_MEMORY_BYTES,
       // For what a guest says when it does not start.
       LogConfig: { Type: 'json-file', Config: { 'max-size': '64k', 'max-file': '1' } },

@@ -3,6 +3,7 @@ import { objectOf } from '../../src/json.ts'
 import { nameOf } from './container.ts'
 import type { DockerEngine } from './engine.ts'
 import type { KeptEnvironment } from './environment.ts'
+import { EngineLost } from './failure.ts'
 
 const LOOK_EVERY_MS = 5000
 const LOOK_AT_MOST_EVERY_MS = 100
@@ -29,6 +30,8 @@ export function startHousekeeping({ engine, environments, idleMs, log }: Houseke
         if (idleMs > 0) await environment.pauseIfIdle(idleMs)
         await checkDisk(engine, environment)
       } catch (error) {
+        // Its users are told; the next round looks again.
+        if (error instanceof EngineLost) return
         log(`looking after ${environment.id}: ${messageOf(error)}`)
       }
     }

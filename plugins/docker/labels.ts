@@ -17,6 +17,8 @@ export interface Made {
   limits: Limits
   /** The engine holds it to its disk limit; else its server watches it. */
   hasQuota: boolean
+  /** The profile of this build is in force; else the engine's own. */
+  hasSeccomp: boolean
   /** The image brings volumes, which no disk limit holds. */
   hasVolumes: boolean
   /** Limits that the engine cannot set. */
@@ -28,11 +30,16 @@ const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 /** Undefined when it is damaged. */
 export function parseMade(text: unknown): Made | undefined {
   const made = objectOf(parseJson(String(text))) ?? {}
-  const { image, hasQuota, hasVolumes } = made
+  const { image } = made
   const limits = parseLimits(made.limits)
-  if (typeof image !== 'string' || !limits || typeof hasQuota !== 'boolean' || typeof hasVolumes !== 'boolean') return
+  if (typeof image !== 'string' || !limits) return
+  const [hasQuota, hasSeccomp, hasVolumes] = [
+    made.hasQuota === true,
+    made.hasSeccomp === true,
+    made.hasVolumes === true,
+  ]
   const unlimited = limitNames.filter(name => Array.isArray(made.unlimited) && made.unlimited.includes(name))
-  return { image, limits, hasQuota, hasVolumes, unlimited }
+  return { image, limits, hasQuota, hasSeccomp, hasVolumes, unlimited }
 }
 
 function parseLimits(value: unknown): Limits | undefined {

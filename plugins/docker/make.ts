@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import type { Limits } from '../../src/plugin.ts'
-import { findUnlimited, type Storage } from './capabilities.ts'
+import type { Capabilities } from './capabilities.ts'
 import { containerBody, guestInside, nameOf } from './container.ts'
 import type { DockerEngine } from './engine.ts'
 import { isConflict } from './failure.ts'
@@ -20,7 +20,7 @@ export interface House {
 export interface Supplies extends House {
   engine: DockerEngine
   images: Images
-  storage: Storage
+  capabilities: Capabilities
 }
 
 export interface Wanted {
@@ -38,7 +38,7 @@ export interface MadeContainer {
 
 /** Makes a container, brings its image first if need be, and waits until its guest answers. A failure leaves none. */
 export async function makeContainer(supplies: Supplies, id: string, wanted: Wanted): Promise<MadeContainer> {
-  const { engine, images, storage, dataId, guest } = supplies
+  const { engine, images, capabilities, dataId, guest } = supplies
   const { limits, onProxy, log } = wanted
   const name = nameOf(id)
   const image = await images.get(wanted.image)
@@ -46,13 +46,15 @@ export async function makeContainer(supplies: Supplies, id: string, wanted: Want
     image: wanted.image,
     limits,
     hasQuota: false,
+    hasSeccomp: false,
     hasVolumes: image.volumes.length > 0,
-    unlimited: await findUnlimited(engine),
+    unlimited: await capabilities.findUnlimited(),
   }
   const begin = async () => {
     await guest.bring(image.id)
-    made.hasQuota = await storage.create(limits.diskMb, async hasQuota => {
-      const body = containerBody({ id, dataId, image, made: { ...made, hasQuota } })
+    await capabilities.create(limits.diskMb !== undefined, async ({ hasQuota, seccomp }) => {
+      Object.assign(made, { hasQuota, hasSeccomp: seccomp !== undefined } satisfies Partial<Made>)
+      const body = containerBody({ id, dataId, image, made, seccomp })
       await engine.call('POST', '/containers/create', { query: { name }, body })
     })
     return await startContainer(engine, name, guestInside(dataId), onProxy)

@@ -1,7 +1,6 @@
 import { messageOf } from '../../src/errors.ts'
 import { objectsOf } from '../../src/json.ts'
 import type { Check } from '../../src/plugin.ts'
-import { findUnlimited } from './capabilities.ts'
 import { nameOf } from './container.ts'
 import type { DockerEngine, EngineVersion } from './engine.ts'
 import { EngineLost } from './failure.ts'
@@ -38,7 +37,7 @@ export async function probeEngine(supplies: Supplies, { image, log }: ProbeOptio
     return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
   }
   try {
-    return [reached, await limitCheck(engine), ...(await containerChecks(supplies, image, log))]
+    return [reached, await limitCheck(supplies), ...(await containerChecks(supplies, image, log))]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -47,8 +46,8 @@ export async function probeEngine(supplies: Supplies, { image, log }: ProbeOptio
 const startEngine =
   'Start Docker (systemctl start docker), as root or a user of the group docker; or name an engine by DOCKER_HOST.'
 
-async function limitCheck(engine: DockerEngine): Promise<Check> {
-  const unlimited = await findUnlimited(engine)
+async function limitCheck({ capabilities }: Supplies): Promise<Check> {
+  const unlimited = await capabilities.findUnlimited()
   const name = 'limits'
   if (unlimited.length === 0) return { name, ok: true, required: false, detail: 'memory, processes and cpus' }
   const remedy = "Give the engine's machine the memory, pids and cpu cgroups."
@@ -70,7 +69,11 @@ async function containerChecks(supplies: Supplies, image: string, log: (line: st
     const { made, connection } = await makeContainer(supplies, id, { image: present, limits, onProxy, log })
     connection.close()
     await removeContainer(engine, nameOf(id))
-    return [{ name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` }, quota(made)]
+    return [
+      { name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` },
+      seccomp(made),
+      quota(made),
+    ]
   } catch (error) {
     return [failed(name, error, undefined)]
   }
@@ -80,6 +83,14 @@ async function findAnyImage(engine: DockerEngine): Promise<string | undefined> {
   const images = objectsOf(await engine.call('GET', '/images/json'))
   const [id] = images.flatMap(({ Id }) => (typeof Id === 'string' ? [Id] : []))
   return id
+}
+
+function seccomp({ hasSeccomp }: Made): Check {
+  const name = 'seccomp'
+  if (hasSeccomp) return { name, ok: true, required: false, detail: 'the profile of this build is in force' }
+  const detail = 'the engine takes no profile: under its own, a process can hide from the kill of its tree'
+  const remedy = 'Use Docker, or a Podman on the machine of the server.'
+  return { name, ok: false, required: false, detail, remedy }
 }
 
 function quota({ hasQuota }: Made): Check {

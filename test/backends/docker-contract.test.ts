@@ -9,7 +9,7 @@ import { describeBackend } from './contract.ts'
 
 const dockerd = useDockerd()
 // Debian may have to be brought first.
-beforeAll(() => importDebian(dockerd), 300_000)
+beforeAll(() => importDebian(dockerd.api), 300_000)
 
 const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-contract-'))
 afterAll(() => rmSync(dataDirectory, { recursive: true, force: true }))

@@ -1,7 +1,8 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Dockerd } from './dockerd.ts'
+import type { DockerApi } from './docker-api.ts'
+import { run } from './dockerd.ts'
 
 const root = join(import.meta.dir, '../..')
 const packages = ['python3-minimal', 'libpython3-stdlib']
@@ -16,9 +17,9 @@ const unneeded = [
 ]
 
 /** Debian with what the contract's commands need, as `debian`. It is brought once: it takes half a minute. */
-export async function importDebian(dockerd: Dockerd): Promise<void> {
+export async function importDebian(docker: DockerApi): Promise<void> {
   if (!existsSync(cached)) await inDirectory(bringDebian)
-  await dockerd.import('debian', cached)
+  await docker.import('debian', cached)
 }
 
 async function bringDebian(directory: string): Promise<void> {
@@ -31,10 +32,10 @@ async function bringDebian(directory: string): Promise<void> {
 }
 
 /** One static program and no library, with another PATH than usual. */
-export const importBusybox = (dockerd: Dockerd) =>
+export const importBusybox = (docker: DockerApi) =>
   inDirectory(async directory => {
     await putBusybox(directory, '/tools')
-    await dockerd.import('busybox', directory, [
+    await docker.import('busybox', directory, [
       'ENV PATH=/tools',
       'ENV LD_PRELOAD=/nowhere.so',
       'ENV GREETING="hello you"',
@@ -42,14 +43,14 @@ export const importBusybox = (dockerd: Dockerd) =>
   })
 
 /** As Alpine: musl's loader, a program that is linked to it, and busybox. */
-export const importMusl = (dockerd: Dockerd) =>
+export const importMusl = (docker: DockerApi) =>
   inDirectory(async directory => {
     await putBusybox(directory, '/bin')
     mkdirSync(join(directory, 'lib'))
     copyFileSync('/lib/x86_64-linux-musl/libc.so', join(directory, 'lib/ld-musl-x86_64.so.1'))
     await Bun.write(join(directory, 'hello.c'), '#include <stdio.h>\nint main(void) { puts("from musl"); }\n')
     await run('musl-gcc', '-o', join(directory, 'bin/hello'), join(directory, 'hello.c'))
-    await dockerd.import('musl', directory)
+    await docker.import('musl', directory)
   })
 
 async function putBusybox(directory: string, place: string): Promise<void> {
@@ -70,10 +71,4 @@ async function inDirectory(work: (directory: string) => Promise<void>): Promise<
   } finally {
     rmSync(directory, { recursive: true })
   }
-}
-
-async function run(...command: string[]): Promise<void> {
-  const { exited, stdout, stderr } = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] })
-  const [code, ...said] = await Promise.all([exited, stdout.text(), stderr.text()])
-  if (code !== 0) throw new Error(`${command.join(' ')}: ${said.join('').slice(-2000)}`)
 }

@@ -1,17 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
-import {
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { dockerApi } from './docker-api.ts'
 import { processIds, readText } from './leftovers.ts'
 import { until } from './until.ts'
 
@@ -36,6 +27,7 @@ export class Dockerd {
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-dockerd-'))
   readonly socket = join(this.directory, 'docker.sock')
   readonly host = `unix://${this.socket}`
+  readonly api = dockerApi(this.socket)
   #process: Bun.Subprocess | undefined
 
   constructor(readonly options: DockerdOptions) {}
@@ -95,66 +87,34 @@ export class Dockerd {
     await this.#process?.exited
   }
 
-  /** One request, and its whole answer. */
-  async ask(method: string, path: string, body?: RequestInit['body'], type = 'application/json'): Promise<any> {
-    const response = await fetch(`http://docker${path}`, {
-      unix: this.socket,
-      method,
-      ...(body !== undefined && { body, headers: { 'content-type': type } }),
-    })
-    const text = await response.text()
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-    return text.startsWith('{') || text.startsWith('[') ? JSON.parse(text.split('\r\n')[0]!) : text
-  }
-
-  /** All containers that it knows. */
-  async containers(): Promise<any[]> {
-    return await this.ask('GET', '/containers/json?all=1')
-  }
-
-  /** Makes an image of a root file system: a directory, or a tar file. */
-  async import(name: string, root: string, changes: readonly string[] = []): Promise<void> {
-    const archive = root.endsWith('.tar')
-      ? Bun.file(root)
-      : await new Response(Bun.spawn(['tar', '-C', root, '-c', '.'], { stdout: 'pipe' }).stdout).blob()
-    const query = new URLSearchParams([
-      ['fromSrc', '-'],
-      ['repo', name],
-      ...changes.map(each => ['changes', each] as [string, string]),
-    ])
-    const { error } = await this.ask('POST', `/images/create?${query}`, archive, 'application/x-tar')
-    if (error) throw new Error(error)
-  }
-
   /** Ends it and removes all that it had. Throws when something of it is left. */
   async close(): Promise<void> {
     if (this.#process?.exitCode === null) await this.stop()
-    // After a kill its containerd goes on.
-    await until(() => {
-      const left = this.#processes()
-      for (const pid of left) process.kill(pid, 'SIGKILL')
-      return left.length === 0
-    })
-    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
-      .split('\n')
-      .map(line => line.split(' ')[4] ?? '')
-      .filter(path => path.startsWith(`${this.directory}/`))
-    for (const path of mounts.reverse()) await run('umount', '-l', path)
-    for (const path of globSync(`/sys/fs/cgroup/{,*/}${basename(this.directory)}`)) rmdirSync(path)
-    rmSync(this.directory, { recursive: true })
-    const left = globSync('/sys/block/loop*/loop/backing_file')
-      .map(readText)
-      .filter(path => path.startsWith(this.directory))
-    if (left.length > 0 || existsSync(this.directory)) throw new Error(`dockerd left behind: ${left}`)
-  }
-
-  #processes(): number[] {
-    return processIds().filter(pid => readText(`/proc/${pid}/cmdline`).includes(`${this.directory}/`))
+    await removeTraces(this.directory)
   }
 }
 
-async function run(...command: string[]): Promise<void> {
-  const { exited, stderr } = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const [code, said] = await Promise.all([exited, stderr.text()])
-  if (code !== 0) throw new Error(`${command.join(' ')}: ${said}`)
+/** Ends what an engine has left running under a directory, and removes the directory, its mounts and its cgroups. */
+export async function removeTraces(directory: string): Promise<void> {
+  const traces = () => processIds().filter(pid => readText(`/proc/${pid}/cmdline`).includes(`${directory}/`))
+  await until(() => {
+    const left = traces()
+    for (const pid of left) process.kill(pid, 'SIGKILL')
+    return left.length === 0
+  })
+  const mounts = readText('/proc/self/mountinfo')
+    .split('\n')
+    .map(line => line.split(' ')[4] ?? '')
+    .filter(path => path.startsWith(`${directory}/`))
+  for (const path of mounts.reverse()) await run('umount', '-l', path)
+  const disks = () => globSync('/sys/block/loop*/loop/backing_file').map(readText)
+  await until(() => !disks().some(path => path.startsWith(directory)))
+  for (const path of globSync(`/sys/fs/cgroup/{,*/}${basename(directory)}`)) rmdirSync(path)
+  rmSync(directory, { recursive: true })
+}
+
+export async function run(...command: string[]): Promise<void> {
+  const { exited, stdout, stderr } = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [code, ...said] = await Promise.all([exited, stdout.text(), stderr.text()])
+  if (code !== 0) throw new Error(`${command.join(' ')}: ${said.join('').slice(-2000)}`)
 }
