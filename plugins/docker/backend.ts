@@ -26,6 +26,8 @@ export interface DockerOptions {
   variables?: Variables
   /** Environments that are not used for this long are paused. Default one hour; 0 never pauses. */
   idleMs?: number
+  /** A guest that does not answer for this long, where it is waited for, is given up. Default 15 seconds. */
+  silentMs?: number
   /** The executable that is the guest inside; default this process's own. */
   executable?: string
   /** Takes a connection that a process inside made to the proxy; without it they are closed. */
@@ -34,6 +36,7 @@ export interface DockerOptions {
 }
 
 const DEFAULT_IDLE_MS = 3_600_000
+const DEFAULT_SILENT_MS = 15_000
 
 /** Ids become names of containers. */
 const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
@@ -41,7 +44,7 @@ const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
 /** Environments in long-lived containers of a Docker engine. Nothing is touched before the first call. */
 export function createDockerBackend(options: DockerOptions): Backend {
   const { dataDirectory, idleMs = DEFAULT_IDLE_MS, executable = process.execPath, log } = options
-  const { variables = process.env } = options
+  const { variables = process.env, silentMs = DEFAULT_SILENT_MS } = options
   const engine = createEngine(() => readAddress(variables))
   const identity = createIdentity(dataDirectory)
   const images = createImages(engine, log)
@@ -59,6 +62,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
       id,
       made,
       guestDirectory: guestInside(house.dataId),
+      silentMs,
       // The image may be gone; then the guest that is there has to do.
       bringGuest: () => house.guest.bring(imageId).catch(error => rethrowUnless(isMissing, error)),
       onProxy: onProxy(id),

@@ -10,6 +10,12 @@ import { seccompProfile } from './seccomp.ts'
 /** What `GET /info` calls a limit that the engine can set. */
 const flags = { memoryMb: 'MemoryLimit', processes: 'PidsLimit', cpus: 'CpuCfsQuota' } as const
 
+/**
+ * Storage that counts a container's own files, of Docker and of Podman: quotas of xfs. Those of btrfs and zfs count the
+ * image too, and btrfs stops counting once it finds that it is wrong.
+ */
+const exactDrivers = ['overlay2', 'overlay']
+
 /** What a container is made with, as far as that depends on the engine. */
 export interface Choice {
   /** The engine's storage holds it to its disk limit. */
@@ -18,7 +24,7 @@ export interface Choice {
   seccomp: string | undefined
 }
 
-/** What the engine can; each is found once, by trying. */
+/** What the engine can; found once, and by trying. */
 export interface Capabilities {
   /** Limits that the engine cannot set, for want of their cgroups. */
   findUnlimited(): Promise<(keyof Limits)[]>
@@ -31,6 +37,7 @@ export function createCapabilities(engine: DockerEngine, dataDirectory: string):
   const profileFile = join(dataDirectory, 'docker-seccomp.json')
   let seccomp: Choice['seccomp'] = profile
   let isWithoutQuota = false
+  const info = once(async () => objectOf(await engine.call('GET', '/info')) ?? {})
 
   /** True when the next try may do. */
   const learn = (error: unknown, tried: Choice): boolean => {
@@ -49,13 +56,14 @@ export function createCapabilities(engine: DockerEngine, dataDirectory: string):
   }
 
   return {
-    findUnlimited: once(async () => {
-      const info = objectOf(await engine.call('GET', '/info')) ?? {}
-      return (['memoryMb', 'processes', 'cpus'] as const).filter(name => info[flags[name]] === false)
-    }),
+    async findUnlimited() {
+      const known = await info()
+      return (['memoryMb', 'processes', 'cpus'] as const).filter(name => known[flags[name]] === false)
+    },
     async create(wantsQuota, make) {
+      const mayHaveQuota = wantsQuota && exactDrivers.includes(String((await info()).Driver))
       for (;;) {
-        const choice: Choice = { hasQuota: wantsQuota && !isWithoutQuota, seccomp }
+        const choice: Choice = { hasQuota: mayHaveQuota && !isWithoutQuota, seccomp }
         try {
           return await make(choice)
         } catch (error) {

@@ -8,6 +8,7 @@ import type { DockerEngine } from './engine.ts'
 import { EngineLost, unavailable } from './failure.ts'
 import type { Made } from './labels.ts'
 import { createLock } from './lock.ts'
+import { watchPulse } from './pulse.ts'
 import { joinContainer, removeContainer, startContainer, stateOf, stopContainer } from './start.ts'
 
 /** An environment as the backend keeps it. */
@@ -36,6 +37,8 @@ export interface EnvironmentParts {
   log(line: string): void
   /** Where the guest is inside. */
   guestDirectory: string
+  /** One that is silent for this long is given up. */
+  silentMs: number
   /** Makes sure that it is there, and of this build. */
   bringGuest(): Promise<void>
   /** Called when it is gone. */
@@ -45,7 +48,7 @@ export interface EnvironmentParts {
 }
 
 export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
-  const { engine, id, made, guestDirectory, onProxy, log } = parts
+  const { engine, id, made, guestDirectory, silentMs, onProxy, log } = parts
   const container = nameOf(id)
   const lock = createLock()
   let connection: GuestConnection | undefined
@@ -60,6 +63,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   const keep = (opened: GuestConnection) => {
     connection = opened
     mayRun = true
+    watchPulse(opened, silentMs)
     opened.closed.then(() => {
       if (connection === opened) connection = undefined
     })
@@ -76,7 +80,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     await parts.bringGuest()
     if (state === 'running') {
       try {
-        return keep(await joinContainer(engine, container, guestDirectory, onProxy))
+        return keep(await joinContainer(engine, container, guestDirectory, onProxy, silentMs))
       } catch (error) {
         if (error instanceof EngineLost) throw error
       }
@@ -153,8 +157,8 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     pauseBecause: reason =>
       lock(async () => {
         if (destroyed) return
-        await stop()
         remark = `stopped at ${new Date().toISOString()}: ${reason}`
+        await stop()
         log(`${id} is stopped: ${reason}`)
       }),
     takeUsed() {
@@ -179,7 +183,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       lock(async () => {
         if (connection || destroyed || (await stateOf(engine, container)) !== 'running') return
         await parts.bringGuest()
-        keep(await joinContainer(engine, container, guestDirectory, onProxy))
+        keep(await joinContainer(engine, container, guestDirectory, onProxy, silentMs))
       }),
     release: () =>
       lock(async () => {

@@ -8,6 +8,8 @@ import { EngineLost } from './failure.ts'
 const LOOK_EVERY_MS = 5000
 const LOOK_AT_MOST_EVERY_MS = 100
 const MIB = 1024 * 1024
+/** No file can be larger than the limit: who fills it by one file is told by that, and goes on. */
+const TOLERANCE = 1.1
 
 export interface HousekeepingOptions {
   engine: DockerEngine
@@ -55,6 +57,6 @@ async function checkDisk(engine: DockerEngine, environment: KeptEnvironment): Pr
   if (hasQuota || limits.diskMb === undefined || !environment.takeUsed()) return
   const answer = await engine.call('GET', `/containers/${nameOf(environment.id)}/json`, { query: { size: 'true' } })
   const used = Math.ceil(Number(objectOf(answer)?.SizeRw ?? 0) / MIB)
-  if (used <= limits.diskMb) return
+  if (used <= limits.diskMb * TOLERANCE) return
   await environment.pauseBecause(`its files took ${used} MB, its limit is ${limits.diskMb} MB`)
 }

@@ -56,7 +56,9 @@ function imageOf(answer: unknown): Image {
   const { Env, Volumes } = objectOf(Config) ?? {}
   if (typeof Id !== 'string') throw new Error('the engine describes an image without an id')
   const pairs = (Array.isArray(Env) ? Env : []).map(each => /^([^=]+)=(.*)$/s.exec(String(each)))
-  const env = Object.fromEntries(pairs.flatMap(pair => (pair ? [[pair[1] ?? '', pair[2] ?? '']] : [])))
+  const named = pairs.flatMap(pair => (pair ? [[pair[1] ?? '', pair[2] ?? ''] as const] : []))
+  // An image that was made of a sandbox has those of its guest.
+  const env = Object.fromEntries(named.filter(([name]) => !name.startsWith('THREADBOX_')))
   return { id: Id, env, volumes: Object.keys(objectOf(Volumes) ?? {}) }
 }
 

@@ -97,7 +97,7 @@ function quota({ hasQuota }: Made): Check {
   const name = 'disk quota'
   if (hasQuota) return { name, ok: true, required: false, detail: "the engine's storage holds sandboxes to their size" }
   const detail = "the engine's storage has none: the disk limit of a sandbox is watched instead"
-  const remedy = "Put the engine's data on xfs mounted with pquota, on btrfs or on zfs."
+  const remedy = "Put the engine's data on xfs mounted with pquota, with the storage driver overlay2."
   return { name, ok: false, required: false, detail, remedy }
 }
 

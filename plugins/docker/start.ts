@@ -9,8 +9,6 @@ import { EngineError, isConflict, isMissing } from './failure.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
-/** One that runs already answers at once, unless the machine is in trouble. */
-const ANSWERS_WITHIN_MS = 15_000
 
 export type ContainerState = 'running' | 'paused' | 'stopped' | 'missing'
 
@@ -48,7 +46,7 @@ export async function joinContainer(
   container: string,
   guestDirectory: string,
   onProxy: (socket: Duplex) => void,
-  withinMs = ANSWERS_WITHIN_MS,
+  withinMs: number,
 ): Promise<GuestConnection> {
   const { Id } =
     objectOf(

@@ -5,7 +5,7 @@ import type { DockerApi } from './docker-api.ts'
 import { run } from './dockerd.ts'
 
 const root = join(import.meta.dir, '../..')
-const packages = ['python3-minimal', 'libpython3-stdlib']
+const packages = ['python3-minimal', 'libpython3-stdlib', 'procps']
 const cached = join(root, `.cache/debian-bookworm-${packages.join('-')}.tar`)
 const unneeded = [
   'var/cache/apt',

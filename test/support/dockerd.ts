@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { globSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { dockerApi } from './docker-api.ts'
@@ -7,8 +7,6 @@ import { processIds, readText } from './leftovers.ts'
 import { until } from './until.ts'
 
 export interface DockerdOptions {
-  /** `btrfs` holds containers to a size, `overlay2` on the test's own disk does not. */
-  storage?: 'btrfs' | 'overlay2'
   /** More of its flags; `DIRECTORY` in them is its directory. */
   flags?: readonly string[]
 }
@@ -20,8 +18,6 @@ export function useDockerd(options: DockerdOptions = {}): Dockerd {
   afterAll(() => dockerd.close(), 60_000)
   return dockerd
 }
-
-const DISK_BYTES = 16 * 1024 ** 3
 
 export class Dockerd {
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-dockerd-'))
@@ -39,26 +35,19 @@ export class Dockerd {
   async open(): Promise<void> {
     mkdirSync(this.#data)
     writeFileSync(join(this.directory, 'daemon.json'), '{}')
-    if (this.options.storage !== 'overlay2') {
-      const disk = join(this.directory, 'disk.img')
-      writeFileSync(disk, '')
-      truncateSync(disk, DISK_BYTES)
-      await run('mkfs.btrfs', '-q', disk)
-      await run('mount', '-o', 'loop', disk, this.#data)
-    }
     await this.start()
   }
 
   /** Resolves when it answers. */
   async start(): Promise<void> {
-    const { storage = 'btrfs', flags = [] } = this.options
+    const { flags = [] } = this.options
     const name = basename(this.directory)
     const log = join(this.directory, 'log')
     const command = [
       'dockerd',
       ...['--config-file', join(this.directory, 'daemon.json'), '--host', this.host, '--data-root', this.#data],
       ...['--exec-root', join(this.directory, 'exec'), '--pidfile', join(this.directory, 'pid')],
-      ...['--storage-driver', storage, '--cgroup-parent', `/${name}`, '--bridge=none', '--iptables=false'],
+      ...['--storage-driver', 'overlay2', '--cgroup-parent', `/${name}`, '--bridge=none', '--iptables=false'],
       ...['--ip6tables=false', '--ip-forward=false', '--ip-masq=false', '--userland-proxy=false'],
       ...flags.map(flag => flag.replaceAll('DIRECTORY', this.directory)),
     ]
@@ -107,8 +96,6 @@ export async function removeTraces(directory: string): Promise<void> {
     .map(line => line.split(' ')[4] ?? '')
     .filter(path => path.startsWith(`${directory}/`))
   for (const path of mounts.reverse()) await run('umount', '-l', path)
-  const disks = () => globSync('/sys/block/loop*/loop/backing_file').map(readText)
-  await until(() => !disks().some(path => path.startsWith(directory)))
   for (const path of globSync(`/sys/fs/cgroup/{,*/}${basename(directory)}`)) rmdirSync(path)
   rmSync(directory, { recursive: true })
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, globSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dockerApi } from './docker-api.ts'
-import { removeTraces } from './dockerd.ts'
+import { removeTraces, run } from './dockerd.ts'
 import { until } from './until.ts'
 
 /** Root of a machine that does not let it raise limits: Podman asks for more files and processes than there may be. */
@@ -56,6 +56,11 @@ export function usePodman() {
       ),
     )
   }, 60_000)
-  afterAll(() => removeTraces(directory), 60_000)
+  afterAll(async () => {
+    await removeTraces(directory)
+    // Its own, and of no other Podman unless it is empty.
+    for (const path of globSync('/sys/fs/cgroup/{,*/}libpod_parent'))
+      await run('find', path, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';').catch(() => {})
+  }, 60_000)
   return { host: `unix://${socket}`, api }
 }
