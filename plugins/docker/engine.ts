@@ -77,7 +77,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
       } as RequestInit)
     } catch (error) {
       known = undefined
-      throw new EngineLost(`The Docker engine at ${describeAddress(address)} does not answer: ${messageOf(error)}`)
+      throw new EngineLost(`The Docker engine at ${describeAddress(address)} does not answer: ${reasonOf(error)}`)
     }
   }
 
@@ -87,7 +87,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
       if (!bytes) throw new Error('its answer is too long')
       return bytes.toString('utf8')
     } catch (error) {
-      throw new EngineLost(`The Docker engine broke off: ${messageOf(error)}`)
+      throw new EngineLost(`The Docker engine broke off: ${reasonOf(error)}`)
     }
   }
 
@@ -146,6 +146,9 @@ export function createEngine(findAddress: () => Address): DockerEngine {
     },
   }
 }
+
+/** Bun's messages guess at typing errors. */
+const reasonOf = (error: unknown) => String((error as NodeJS.ErrnoException).code ?? messageOf(error))
 
 function originOf(address: Address): string {
   if ('socket' in address) return 'http://docker'

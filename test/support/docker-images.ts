@@ -42,6 +42,16 @@ export const importBusybox = (docker: DockerApi) =>
     ])
   })
 
+/** The same root file system, as a tar. */
+export async function busyboxLayer(): Promise<Uint8Array<ArrayBuffer>> {
+  let layer: Uint8Array<ArrayBuffer> = new Uint8Array()
+  await inDirectory(async directory => {
+    await putBusybox(directory, '/tools')
+    layer = new Uint8Array(await Bun.spawn(['tar', '-C', directory, '-c', '.'], { stdout: 'pipe' }).stdout.bytes())
+  })
+  return layer
+}
+
 /** As Alpine: musl's loader, a program that is linked to it, and busybox. */
 export const importMusl = (docker: DockerApi) =>
   inDirectory(async directory => {

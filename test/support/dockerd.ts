@@ -1,20 +1,25 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { globSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, globSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { dockerApi } from './docker-api.ts'
 import { processIds, readText } from './leftovers.ts'
 import { until } from './until.ts'
 
 export interface DockerdOptions {
-  /** More of its flags; `DIRECTORY` in them is its directory. */
+  /** More of its flags. */
   flags?: readonly string[]
+  /** Prepares what they name. */
+  before?: () => Promise<void>
 }
 
 /** A Docker engine of its own for the tests of a file, with nothing of the machine's. */
 export function useDockerd(options: DockerdOptions = {}): Dockerd {
   const dockerd = new Dockerd(options)
-  beforeAll(() => dockerd.open(), 60_000)
+  beforeAll(async () => {
+    await options.before?.()
+    await dockerd.open()
+  }, 60_000)
   afterAll(() => dockerd.close(), 60_000)
   return dockerd
 }
@@ -49,9 +54,11 @@ export class Dockerd {
       ...['--exec-root', join(this.directory, 'exec'), '--pidfile', join(this.directory, 'pid')],
       ...['--storage-driver', 'overlay2', '--cgroup-parent', `/${name}`, '--bridge=none', '--iptables=false'],
       ...['--ip6tables=false', '--ip-forward=false', '--ip-masq=false', '--userland-proxy=false'],
-      ...flags.map(flag => flag.replaceAll('DIRECTORY', this.directory)),
+      ...flags,
     ]
-    const child = Bun.spawn(command, { stdio: ['ignore', Bun.file(log), Bun.file(log)] })
+    const written = openSync(log, 'a')
+    const child = Bun.spawn(command, { stdio: ['ignore', written, written] })
+    closeSync(written)
     this.#process = child
     const answers = () =>
       fetch('http://docker/_ping', { unix: this.socket }).then(
@@ -68,6 +75,8 @@ export class Dockerd {
   async kill(): Promise<void> {
     this.#process?.kill('SIGKILL')
     await this.#process?.exited
+    // Its containerd dies with it. Where nobody reaps that, the next one would wait for it.
+    rmSync(join(this.directory, 'exec/containerd/containerd.pid'))
   }
 
   /** Its containers end with it. */
@@ -85,7 +94,10 @@ export class Dockerd {
 
 /** Ends what an engine has left running under a directory, and removes the directory, its mounts and its cgroups. */
 export async function removeTraces(directory: string): Promise<void> {
-  const traces = () => processIds().filter(pid => readText(`/proc/${pid}/cmdline`).includes(`${directory}/`))
+  const name = basename(directory)
+  const isOf = (pid: number) =>
+    readText(`/proc/${pid}/cmdline`).includes(`${directory}/`) || readText(`/proc/${pid}/cgroup`).includes(`/${name}/`)
+  const traces = () => processIds().filter(isOf)
   await until(() => {
     const left = traces()
     for (const pid of left) process.kill(pid, 'SIGKILL')
@@ -96,7 +108,8 @@ export async function removeTraces(directory: string): Promise<void> {
     .map(line => line.split(' ')[4] ?? '')
     .filter(path => path.startsWith(`${directory}/`))
   for (const path of mounts.reverse()) await run('umount', '-l', path)
-  for (const path of globSync(`/sys/fs/cgroup/{,*/}${basename(directory)}`)) rmdirSync(path)
+  const cgroups = globSync(`/sys/fs/cgroup/{,*/}${name}/{,*/}cgroup.procs`).map(dirname)
+  for (const path of cgroups.sort().reverse()) rmdirSync(path)
   rmSync(directory, { recursive: true })
 }
 
