@@ -4,11 +4,11 @@ import type { GuestConnection } from '../../src/guest/host.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { readAddress, type Variables } from './address.ts'
 import { createCapabilities } from './capabilities.ts'
-import { guestInside } from './container.ts'
+import { guestInside, nameOf } from './container.ts'
 import { listContainers } from './containers.ts'
 import { createEngine } from './engine.ts'
 import { type KeptEnvironment, keepEnvironment } from './environment.ts'
-import { isMissing, unavailable } from './failure.ts'
+import { isConflict, isMissing, unavailable } from './failure.ts'
 import { createGuestVolume } from './guest-volume.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { createIdentity } from './identity.ts'
@@ -17,6 +17,7 @@ import type { Made } from './labels.ts'
 import { type House, makeContainer } from './make.ts'
 import { once } from './once.ts'
 import { probeEngine } from './probes.ts'
+import { removeContainer } from './start.ts'
 
 export interface DockerOptions {
   dataDirectory: string
@@ -50,6 +51,8 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const images = createImages(engine, log)
   const capabilities = createCapabilities(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
+  /** What is to be removed when the engine is back. */
+  const doomed = new Set<string>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
   let isClosing = false
 
@@ -68,6 +71,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
       onProxy: onProxy(id),
       log,
       onDestroyed: () => void environments.delete(id),
+      onDoomed: () => void doomed.add(id),
       ...(connection && { connection }),
     })
     environments.set(id, environment)
@@ -76,7 +80,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
 
   const prepare = once(async () => {
     const dataId = await identity.make()
-    const house: House = { dataId, guest: createGuestVolume({ engine, executable, dataDirectory, dataId }) }
+    const house: House = { dataId, guest: createGuestVolume({ engine, executable, dataId }) }
     const running: KeptEnvironment[] = []
     for (const { environmentId, imageId, isRunning, made } of await listContainers(engine, dataId)) {
       if (!made) log(`${environmentId}: its container has a damaged label`)
@@ -85,7 +89,14 @@ export function createDockerBackend(options: DockerOptions): Backend {
         if (isRunning) running.push(environment)
       }
     }
-    const endHousekeeping = startHousekeeping({ engine, environments: () => environments.values(), idleMs, log })
+    const endHousekeeping = startHousekeeping({
+      engine,
+      environments: () => environments.values(),
+      idleMs,
+      doomed,
+      remove,
+      log,
+    })
     return { ...house, endHousekeeping, rejoined: rejoin(running) }
   })
   let prepared: ReturnType<typeof prepare> | undefined
@@ -107,22 +118,26 @@ export function createDockerBackend(options: DockerOptions): Backend {
     const house = await ready()
     if (environments.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
     const { id, image = options.image, limits } = spec
-    const { connection, imageId, made } = await makeContainer({ ...house, engine, images, capabilities }, id, {
-      image,
-      limits,
-      onProxy: onProxy(id),
-      log,
-    })
-    return keep(house, id, imageId, made, connection)
+    try {
+      const supplies = { ...house, engine, images, capabilities }
+      const container = await makeContainer(supplies, id, { image, limits, onProxy: onProxy(id) })
+      return keep(house, id, container.imageId, container.made, container.connection)
+    } catch (error) {
+      if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
+      await remove(id).catch(() => doomed.add(id))
+      throw error
+    }
   }
+
+  const remove = (id: string) => environments.get(id)?.destroy() ?? removeContainer(engine, nameOf(id))
 
   return {
     name: 'docker',
     isolation: 'container',
     check: () => {
       const dataId = identity.find() ?? 'doctor'
-      const guest = createGuestVolume({ engine, executable, dataDirectory, dataId })
-      return probeEngine({ engine, images, capabilities, dataId, guest }, options)
+      const guest = createGuestVolume({ engine, executable, dataId })
+      return probeEngine({ engine, images, capabilities, dataId, guest }, options.image)
     },
 
     async create(spec) {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { objectOf } from '../../src/json.ts'
 import type { Limits } from '../../src/plugin.ts'
@@ -49,6 +49,7 @@ export function createCapabilities(engine: DockerEngine, dataDirectory: string):
     if (tried.seccomp === undefined || !/opening seccomp profile|seccomp profile.*no such file/i.test(error.message))
       return false
     if (tried.seccomp === profile) {
+      mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
       writeFileSync(profileFile, profile)
       seccomp = profileFile
     } else seccomp = undefined

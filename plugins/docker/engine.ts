@@ -11,7 +11,7 @@ export interface Request {
   /** Sent as JSON. */
   body?: unknown
   /** Sent as a tar archive. */
-  archive?: Blob
+  archive?: ReadableStream<Uint8Array>
   timeoutMs?: number
 }
 

@@ -18,7 +18,7 @@ export interface KeptEnvironment extends Environment {
   pauseIfIdle(idleMs: number): Promise<void>
   /** Ends its processes because of `reason`, which is then part of what confines it. */
   pauseBecause(reason: string): Promise<void>
-  /** It is being destroyed, or is gone. */
+  /** It is being destroyed, is to be destroyed when its engine is back, or is gone. */
   readonly isDestroyed: boolean
   /** True once after each use: something may have been written since the last call. */
   takeUsed(): boolean
@@ -43,6 +43,8 @@ export interface EnvironmentParts {
   bringGuest(): Promise<void>
   /** Called when it is gone. */
   onDestroyed(): void
+  /** Called when it could not be destroyed. */
+  onDoomed(): void
   /** The connection to a new environment's guest. */
   connection?: GuestConnection
 }
@@ -58,6 +60,8 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   /** False once it was stopped here and not started since. */
   let mayRun = true
   let destroyed: Promise<void> | undefined
+  /** It is to be destroyed, and is no more for its users, whether that has worked yet or not. */
+  let isDoomed = false
   let remark: string | undefined
 
   const keep = (opened: GuestConnection) => {
@@ -73,7 +77,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
 
   /** The running container's guest, else that of the container started again. */
   const attach = async (): Promise<GuestConnection> => {
-    if (destroyed) throw gone()
+    if (isDoomed) throw gone()
     if (connection) return connection
     const state = await stateOf(engine, container)
     if (state === 'missing') throw new ApiError('sandbox_unavailable', 'The container of the sandbox is gone.')
@@ -98,7 +102,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   }
 
   const use = async <T>(action: (guest: GuestConnection) => Promise<T>): Promise<T> => {
-    if (destroyed) throw gone()
+    if (isDoomed) throw gone()
     lastUse = performance.now()
     used = true
     const guest = connection && !stopping ? connection : await reach()
@@ -122,7 +126,13 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   }
 
   const isIdle = (idleMs: number) =>
-    mayRun && !destroyed && performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
+    mayRun && !isDoomed && performance.now() - lastUse >= idleMs && (connection?.activeCalls ?? 0) === 0
+
+  /** A process that was started to stay is a use, whoever looks at it. What does not answer is not spared for it. */
+  const runsProcesses = async () => {
+    const processes = await Promise.race([connection?.processes.list(), Bun.sleep(silentMs)]).catch(() => [])
+    return (processes ?? []).some(({ exit }) => !exit)
+  }
 
   return {
     id,
@@ -131,10 +141,21 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       return [...describeConfinement(made), ...(remark ? [remark] : [])]
     },
     get isDestroyed() {
-      return destroyed !== undefined
+      return isDoomed
     },
     spawn: options => use(guest => guest.spawn(options)),
     connect: port => use(guest => guest.connect(port)),
+    processes: {
+      start: options => use(guest => guest.processes.start(options)),
+      list: () => use(guest => guest.processes.list()),
+      get: pid => use(guest => guest.processes.get(pid)),
+      read: (pid, offset, options) => use(guest => guest.processes.read(pid, offset, options)),
+      write: (pid, bytes, signal) => use(guest => guest.processes.write(pid, bytes, signal)),
+      closeStdin: pid => use(guest => guest.processes.closeStdin(pid)),
+      signal: (pid, name) => use(guest => guest.processes.signal(pid, name)),
+      resize: (pid, size) => use(guest => guest.processes.resize(pid, size)),
+      remove: pid => use(guest => guest.processes.remove(pid)),
+    },
     files: {
       read: (path, signal) => use(guest => guest.files.read(path, signal)),
       write: (path, body, signal) => use(guest => guest.files.write(path, body, signal)),
@@ -144,9 +165,13 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       rename: (from, to) => use(guest => guest.files.rename(from, to)),
       remove: path => use(guest => guest.files.remove(path)),
     },
-    pause: () => lock(async () => (destroyed ? undefined : stop())),
+    pause: () => lock(async () => (isDoomed ? undefined : stop())),
     pauseIfIdle: async idleMs => {
       if (!isIdle(idleMs)) return
+      if (await runsProcesses()) {
+        lastUse = performance.now()
+        return
+      }
       await lock(async () => {
         mayRun &&= (await stateOf(engine, container)) === 'running'
         if (!isIdle(idleMs)) return
@@ -156,7 +181,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     },
     pauseBecause: reason =>
       lock(async () => {
-        if (destroyed) return
+        if (isDoomed) return
         remark = `stopped at ${new Date().toISOString()}: ${reason}`
         await stop()
         log(`${id} is stopped: ${reason}`)
@@ -167,21 +192,23 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       return answer
     },
     destroy() {
+      isDoomed = true
       destroyed ??= lock(async () => {
         connection?.close()
         connection = undefined
         await removeContainer(engine, container)
         parts.onDestroyed()
       }).catch(error => {
-        // The next call tries again.
+        // The next call tries again, and so does who was told.
         destroyed = undefined
+        parts.onDoomed()
         throw unavailable('The sandbox cannot be deleted', error)
       })
       return destroyed
     },
     rejoin: () =>
       lock(async () => {
-        if (connection || destroyed || (await stateOf(engine, container)) !== 'running') return
+        if (connection || isDoomed || (await stateOf(engine, container)) !== 'running') return
         await parts.bringGuest()
         keep(await joinContainer(engine, container, guestDirectory, onProxy, silentMs))
       }),

@@ -1,4 +1,5 @@
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { guestVersion, installGuest, loaderName } from '../../src/guest/install.ts'
 import { objectOf } from '../../src/json.ts'
@@ -30,11 +31,10 @@ const POLL_MS = 200
 export interface GuestVolumeOptions {
   engine: DockerEngine
   executable: string
-  dataDirectory: string
   dataId: string
 }
 
-export function createGuestVolume({ engine, executable, dataDirectory, dataId }: GuestVolumeOptions): GuestVolume {
+export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOptions): GuestVolume {
   let filled: Promise<void> | undefined
 
   const fill = async (imageId: string): Promise<void> => {
@@ -45,8 +45,11 @@ export function createGuestVolume({ engine, executable, dataDirectory, dataId }:
     try {
       if (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`)) return
       if (!(await isThere(engine, filler, `${version}/${complete}`))) {
-        const files = await filesOf(executable, join(dataDirectory, 'docker-guest'), `${version}/`)
-        await put(engine, filler, [...files, { name: `${version}/${complete}`, mode: 0o644 }])
+        await withGuest(executable, files => {
+          const entries = files.map(each => ({ ...each, name: `${version}/${each.name}` }))
+          const directory = { name: `${version}/`, mode: 0o755 }
+          return put(engine, filler, [directory, ...entries, { name: `${version}/${complete}`, mode: 0o644 }])
+        })
       }
       await put(engine, filler, [{ name: linkOf(dataId), mode: 0o777, target: version }])
     } finally {
@@ -107,18 +110,18 @@ async function put(engine: DockerEngine, filler: string, entries: readonly TarEn
 }
 
 /**
- * The loader can be executed by all and read by root alone: so Linux keeps what the bridge's own user starts by it from
- * being read or traced from its first moment on.
+ * Gives the guest's files. The loader can be executed by all and read by root alone: so Linux keeps what the bridge's own
+ * user starts by it from being read or traced from its first moment on.
  */
-async function filesOf(executable: string, directory: string, prefix: string): Promise<TarEntry[]> {
-  await rm(directory, { recursive: true, force: true })
-  await installGuest(directory, executable)
-  const files = (await readdir(directory)).map(async name => {
-    const mode = name === loaderName ? 0o711 : 0o755
-    return { name: `${prefix}${name}`, mode, content: await readFile(join(directory, name)) }
-  })
-  return [
-    { name: prefix, mode: 0o755 },
-    ...(await Promise.all(files).finally(() => rm(directory, { recursive: true }))),
-  ]
+async function withGuest(executable: string, work: (files: TarEntry[]) => Promise<void>): Promise<void> {
+  const parent = await mkdtemp(join(tmpdir(), 'threadbox-guest-'))
+  try {
+    const directory = join(parent, 'guest')
+    await installGuest(directory, executable)
+    const modeOf = (name: string) => (name === loaderName ? 0o711 : 0o755)
+    const names = await readdir(directory)
+    await work(names.map(name => ({ name, mode: modeOf(name), content: Bun.file(join(directory, name)) })))
+  } finally {
+    await rm(parent, { recursive: true })
+  }
 }

@@ -1,4 +1,4 @@
-import { messageOf } from '../../src/errors.ts'
+import { ApiError, messageOf } from '../../src/errors.ts'
 import { objectOf } from '../../src/json.ts'
 import { nameOf } from './container.ts'
 import type { DockerEngine } from './engine.ts'
@@ -15,27 +15,42 @@ export interface HousekeepingOptions {
   engine: DockerEngine
   environments: () => Iterable<KeptEnvironment>
   idleMs: number
+  /** Ids of environments that could not be removed. */
+  doomed: Set<string>
+  remove(id: string): Promise<void>
   log(line: string): void
 }
 
 /**
- * Looks after environments that nobody waits for: pauses idle ones, and stops those without a quota that have grown past
- * their disk limit. Returns what ends it.
+ * Looks after environments that nobody waits for: pauses idle ones, stops those without a quota that have grown past their
+ * disk limit, and removes what could not be removed. Returns what ends it.
  */
-export function startHousekeeping({ engine, environments, idleMs, log }: HousekeepingOptions): () => Promise<void> {
+export function startHousekeeping(options: HousekeepingOptions): () => Promise<void> {
+  const { engine, environments, idleMs, doomed, remove, log } = options
   const everyMs = idleMs > 0 ? Math.min(LOOK_EVERY_MS, Math.max(idleMs / 2, LOOK_AT_MOST_EVERY_MS)) : LOOK_EVERY_MS
   let round: Promise<void> | undefined
 
+  const lookAfter = async (id: string, work: () => Promise<void>) => {
+    try {
+      await work()
+    } catch (error) {
+      // That the engine is down is told to who needs it; the next round looks again.
+      const isDown = error instanceof ApiError || error instanceof EngineLost
+      if (!isDown) log(`looking after ${id}: ${messageOf(error)}`)
+    }
+  }
   const look = async () => {
+    for (const id of [...doomed]) {
+      await lookAfter(id, async () => {
+        await remove(id)
+        doomed.delete(id)
+      })
+    }
     for (const environment of [...environments()]) {
-      try {
+      await lookAfter(environment.id, async () => {
         if (idleMs > 0) await environment.pauseIfIdle(idleMs)
         await checkDisk(engine, environment)
-      } catch (error) {
-        // Its users are told; the next round looks again.
-        if (error instanceof EngineLost) return
-        log(`looking after ${environment.id}: ${messageOf(error)}`)
-      }
+      })
     }
   }
 
@@ -54,7 +69,7 @@ export function startHousekeeping({ engine, environments, idleMs, log }: Houseke
 
 async function checkDisk(engine: DockerEngine, environment: KeptEnvironment): Promise<void> {
   const { limits, hasQuota } = environment.made
-  if (hasQuota || limits.diskMb === undefined || !environment.takeUsed()) return
+  if (environment.isDestroyed || hasQuota || limits.diskMb === undefined || !environment.takeUsed()) return
   const answer = await engine.call('GET', `/containers/${nameOf(environment.id)}/json`, { query: { size: 'true' } })
   const used = Math.ceil(Number(objectOf(answer)?.SizeRw ?? 0) / MIB)
   if (used <= limits.diskMb * TOLERANCE) return

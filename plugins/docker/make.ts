@@ -1,11 +1,10 @@
 import type { Duplex } from 'node:stream'
-import { ApiError, messageOf } from '../../src/errors.ts'
+import { messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import type { Limits } from '../../src/plugin.ts'
 import type { Capabilities } from './capabilities.ts'
 import { containerBody, guestInside, nameOf } from './container.ts'
 import type { DockerEngine } from './engine.ts'
-import { isConflict } from './failure.ts'
 import type { GuestVolume } from './guest-volume.ts'
 import type { Images } from './image.ts'
 import type { Made } from './labels.ts'
@@ -27,7 +26,6 @@ export interface Wanted {
   image: string
   limits: Limits
   onProxy(socket: Duplex): void
-  log(line: string): void
 }
 
 export interface MadeContainer {
@@ -36,10 +34,10 @@ export interface MadeContainer {
   connection: GuestConnection
 }
 
-/** Makes a container, brings its image first if need be, and waits until its guest answers. A failure leaves none. */
+/** Makes a container, brings its image first if need be, and waits until its guest answers. A failure may leave it. */
 export async function makeContainer(supplies: Supplies, id: string, wanted: Wanted): Promise<MadeContainer> {
   const { engine, images, capabilities, dataId, guest } = supplies
-  const { limits, onProxy, log } = wanted
+  const { limits, onProxy } = wanted
   const name = nameOf(id)
   const image = await images.get(wanted.image)
   const made: Made = {
@@ -59,21 +57,14 @@ export async function makeContainer(supplies: Supplies, id: string, wanted: Want
     })
     return await startContainer(engine, name, guestInside(dataId), onProxy)
   }
-  try {
-    const connection = await begin().catch(async error => {
-      if (!isGuestMissing(error)) throw error
-      // Somebody has removed the volume since it was filled.
-      await removeContainer(engine, name)
-      guest.forget()
-      return await begin()
-    })
-    return { made, imageId: image.id, connection }
-  } catch (error) {
-    if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
-    // Where the engine is lost, the next server's sweep finds it.
-    await removeContainer(engine, name).catch(problem => log(`${id} could not be removed: ${messageOf(problem)}`))
-    throw error
-  }
+  const connection = await begin().catch(async error => {
+    if (!isGuestMissing(error)) throw error
+    // Somebody has removed the volume since it was filled.
+    await removeContainer(engine, name)
+    guest.forget()
+    return await begin()
+  })
+  return { made, imageId: image.id, connection }
 }
 
 const isGuestMissing = (error: unknown) => /ld-linux.*(no such file|not found)/is.test(messageOf(error))

@@ -9,18 +9,13 @@ import type { Made } from './labels.ts'
 import { makeContainer, type Supplies } from './make.ts'
 import { removeContainer } from './start.ts'
 
-export interface ProbeOptions {
-  image: string
-  log(line: string): void
-}
-
 const required = true
 /** As Go names them. */
 const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 const limits = { memoryMb: 256, processes: 64, cpus: 1, diskMb: 256 }
 
 /** Tries what environments need, in a container like theirs if an image is at hand, and leaves nothing behind. */
-export async function probeEngine(supplies: Supplies, { image, log }: ProbeOptions): Promise<Check[]> {
+export async function probeEngine(supplies: Supplies, image: string): Promise<Check[]> {
   const { engine } = supplies
   let version: EngineVersion
   try {
@@ -37,7 +32,7 @@ export async function probeEngine(supplies: Supplies, { image, log }: ProbeOptio
     return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
   }
   try {
-    return [reached, await limitCheck(supplies), ...(await containerChecks(supplies, image, log))]
+    return [reached, await limitCheck(supplies), ...(await containerChecks(supplies, image))]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -54,7 +49,7 @@ async function limitCheck({ capabilities }: Supplies): Promise<Check> {
   return { name, ok: false, required: false, detail: `the engine cannot limit ${unlimited.join(', ')}`, remedy }
 }
 
-async function containerChecks(supplies: Supplies, image: string, log: (line: string) => void): Promise<Check[]> {
+async function containerChecks(supplies: Supplies, image: string): Promise<Check[]> {
   const { engine } = supplies
   const present = (await findImage(engine, image)) ? image : await findAnyImage(engine)
   const name = 'containers'
@@ -66,9 +61,8 @@ async function containerChecks(supplies: Supplies, image: string, log: (line: st
   const id = `doctor-${crypto.randomUUID()}`
   try {
     const onProxy = () => {}
-    const { made, connection } = await makeContainer(supplies, id, { image: present, limits, onProxy, log })
+    const { made, connection } = await makeContainer(supplies, id, { image: present, limits, onProxy })
     connection.close()
-    await removeContainer(engine, nameOf(id))
     return [
       { name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` },
       seccomp(made),
@@ -76,6 +70,8 @@ async function containerChecks(supplies: Supplies, image: string, log: (line: st
     ]
   } catch (error) {
     return [failed(name, error, undefined)]
+  } finally {
+    await removeContainer(engine, nameOf(id))
   }
 }
 

@@ -2,7 +2,7 @@
 export interface TarEntry {
   name: string
   mode: number
-  content?: Uint8Array<ArrayBuffer>
+  content?: Bun.BunFile
   target?: string
 }
 
@@ -10,17 +10,35 @@ const BLOCK_BYTES = 512
 /** Of a name in the header of ustar. */
 const MAX_NAME_BYTES = 100
 
-/** An archive of root's files, as POSIX ustar. */
-export function tarOf(entries: readonly TarEntry[]): Blob {
-  const parts = entries.flatMap(entry => {
-    const { content = new Uint8Array() } = entry
-    const padding = new Uint8Array((BLOCK_BYTES - (content.byteLength % BLOCK_BYTES)) % BLOCK_BYTES)
-    return [headerOf(entry, content.byteLength), content, padding]
+/** An archive of root's files, as POSIX ustar. It is read as it is sent: a guest has more than a hundred megabytes. */
+export function tarOf(entries: readonly TarEntry[]): ReadableStream<Uint8Array> {
+  const pieces = piecesOf(entries)
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { value, done } = await pieces.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
   })
-  return new Blob([...parts, new Uint8Array(2 * BLOCK_BYTES)])
 }
 
-function headerOf({ name, mode, target = '' }: TarEntry, size: number): Uint8Array<ArrayBuffer> {
+async function* piecesOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array, void> {
+  for (const entry of entries) {
+    const { content } = entry
+    const size = content?.size ?? 0
+    yield headerOf(entry, size)
+    let sent = 0
+    for await (const bytes of content?.stream() ?? []) {
+      sent += bytes.byteLength
+      yield bytes
+    }
+    if (sent !== size) throw new Error(`${entry.name} has changed while it was read`)
+    yield new Uint8Array((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES)
+  }
+  yield new Uint8Array(2 * BLOCK_BYTES)
+}
+
+function headerOf({ name, mode, target = '' }: TarEntry, size: number): Uint8Array {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new Error(`the name is too long for an archive: ${name}`)
   const header = Buffer.alloc(BLOCK_BYTES)
   const number = (value: number, offset: number, length: number) =>
