@@ -217,6 +217,11 @@ export interface ModelAccess {
   insideBaseUrl: string
   /** In place of the provider's key. */
   token: string
+  /**
+   * The same for a program in the sandbox that outlives its turn: one for all runs of the thread, refused while none is
+   * active. A call under it gets this model, whatever small or fast one it names.
+   */
+  programToken: string
   /** Calls the gateway without a network. */
   fetch: typeof fetch
   /** Tokens that the model's window takes, where it is known. */

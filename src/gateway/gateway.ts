@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { ModelAccess } from '../plugin.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
 import { tokenOf } from './headers.ts'
@@ -53,6 +54,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { db, providers, prices, log, defaultModel, defaultWindow } = options
   const host = { db, prices, log, budgets: createBudgets(db, options.budgets ?? {}), fetch: options.fetch ?? fetch }
   const sessions = new Map<string, Session>()
+  const programSecret = randomBytes(32)
+  /** Of a thread, for as long as this server runs. */
+  const programTokenOf = (threadId: string) =>
+    `tbp_${createHmac('sha256', programSecret).update(threadId).digest('base64url')}`
 
   async function handle(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
@@ -60,7 +65,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (!place) return refusal('openai-chat', 404, 'This is no path of the gateway.')
     // Clients ask whether anyone is there before they have a call to make.
     if (request.method === 'HEAD') return new Response(null)
-    const session = sessions.get(tokenOf(request.headers) ?? '')
+    const token = tokenOf(request.headers) ?? ''
+    const session = sessions.get(token)
     const wire = session?.provider.wire ?? providers.get(place.provider)?.wire ?? 'openai-chat'
     const route = findRoute(session?.provider ?? { wire }, place.rest)
     if (!session) return refusal(route?.wire ?? wire, 401, 'The token is not known, or its run has ended.')
@@ -70,7 +76,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (route?.method !== request.method) {
       return refusal(route?.wire ?? wire, 403, `${request.method} ${place.rest} is not let through.`)
     }
-    return await session.call(request, route)
+    return await session.call(request, token === session.token ? route : { ...route, anyModel: true })
   }
 
   const inProcess = Object.assign(
@@ -87,7 +93,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       const model = nameModel(asked, defaultModel)
       const { provider, id } = findModel(providers, model)
       const session = createSession(host, { ...run, model }, provider, id)
+      const programToken = programTokenOf(run.threadId)
       sessions.set(session.token, session)
+      sessions.set(programToken, session)
       const path = `/gateway/${provider.name}/v1`
       const known = model === defaultModel ? defaultWindow : undefined
       const contextTokens = known ?? prices.contextTokens(provider, id)
@@ -99,6 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           baseUrl: IN_PROCESS_ORIGIN + path,
           insideBaseUrl: options.insideOrigin + path,
           token: session.token,
+          programToken,
           fetch: inProcess,
           ...(contextTokens !== undefined && { contextTokens }),
         },
@@ -108,6 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         takeUsage: () => session.takeUsage(),
         async close() {
           sessions.delete(session.token)
+          if (sessions.get(programToken) === session) sessions.delete(programToken)
           session.close()
         },
       }

@@ -23,12 +23,13 @@ export function admit(
 ): Admitted | { status: RefusalStatus; message: string } {
   if (!isObject(body)) return { status: 400, message: 'The body is not a JSON object.' }
   const asked = route.model ?? body.model
-  if (asked !== modelId) return { status: 403, message: `This run's model is ${modelId}.` }
+  if (asked !== modelId && !route.anyModel) return { status: 403, message: `This run's model is ${modelId}.` }
   // What goes on after the answer is not metered.
   if (body.background === true) return { status: 403, message: 'Calls in the background are not possible here.' }
   const isChatStream = route.wire === 'openai-chat' && body.stream === true
   const options = isChatStream && { stream_options: { ...objectOf(body.stream_options), include_usage: true } }
-  return { body: JSON.stringify({ ...body, ...options }), maxOutputTokens: maxOutputTokens(body) }
+  const model = route.anyModel && route.model === undefined && { model: modelId }
+  return { body: JSON.stringify({ ...body, ...options, ...model }), maxOutputTokens: maxOutputTokens(body) }
 }
 
 function maxOutputTokens(body: JsonObject): number {

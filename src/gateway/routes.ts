@@ -15,6 +15,8 @@ export interface Route {
   model?: string
   /** What is asked of Gemini's own API, whose base differs from its OpenAI-compatible one. */
   native?: true
+  /** Whatever model the call names, it gets its run's. */
+  anyModel?: true
 }
 
 const fixed: Readonly<Record<string, Omit<Route, 'path'>>> = {
@@ -39,6 +41,10 @@ export function findRoute(provider: Pick<Provider, 'wire'>, rest: string): Route
   const route = fixed[path]
   return route && { ...route, path }
 }
+
+/** The route with the run's own model in its path, where the path names one. */
+export const withModel = (route: Route, modelId: string): Route =>
+  route.model === undefined ? route : { ...route, path: route.path.replace(`/${route.model}:`, `/${modelId}:`) }
 
 /** Where a call goes. A key in the query is the caller's own, and is left out. */
 export function upstreamUrl(provider: Provider, route: Route, search: string): string {

@@ -14,7 +14,7 @@ import type { Prices } from './prices.ts'
 import type { Provider } from './providers.ts'
 import { refusal } from './refusal.ts'
 import { type Admitted, admit, MAX_BODY_BYTES } from './request.ts'
-import { type Route, upstreamUrl } from './routes.ts'
+import { type Route, upstreamUrl, withModel } from './routes.ts'
 
 /** Whom a run's calls are for, and what they may be. */
 export interface GatewayRun extends Spender {
@@ -103,7 +103,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
     const call = startCall({
       provider,
       route,
-      url: upstreamUrl(provider, route, new URL(request.url).search),
+      url: upstreamUrl(provider, withModel(route, modelId), new URL(request.url).search),
       headers: request.headers,
       body,
       estimatedInputTokens,

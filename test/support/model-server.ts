@@ -75,7 +75,7 @@ export function startModelServer(): ModelServer {
       return openCalls
     },
     access: (wire, more = {}) => ({
-      ...{ provider: 'fake', wire, id: 'fake-model', token: 'run-token', fetch },
+      ...{ provider: 'fake', wire, id: 'fake-model', token: 'run-token', programToken: 'run-token', fetch },
       ...{ baseUrl: `http://127.0.0.1:${server.port}/v1`, insideBaseUrl: 'http://127.0.0.1:1/v1' },
       ...more,
     }),
