@@ -70,11 +70,12 @@ const guestExecutable = (): string =>
 /** The plugins of this build. Nothing of them runs before its first use. */
 const loadPlugins: LoadPlugins = async (config, context) => {
   const { nsjailPath, dockerImage, idleMs } = config
-  const [{ nsjail }, { docker }, { echo }, { aiSdk }] = await Promise.all([
+  const [{ nsjail }, { docker }, { echo }, { aiSdk }, { acp, claudeCode }] = await Promise.all([
     import('nsjail-wrapper'),
     import('../plugins/docker/index.ts'),
     import('../plugins/echo/index.ts'),
     import('../plugins/ai-sdk/index.ts'),
+    import('../plugins/agent-programs/index.ts'),
   ])
   const executable = guestExecutable()
   const plugins = [
@@ -82,6 +83,8 @@ const loadPlugins: LoadPlugins = async (config, context) => {
     docker({ executable, idleMs, image: dockerImage }),
     echo,
     aiSdk,
+    claudeCode,
+    acp,
   ]
   const backends = new Map<string, Backend>()
   const engines = new Map<string, Engine>()

@@ -177,6 +177,8 @@ export interface EngineContext {
   /** The sandbox's own variables, for each process that the engine starts. */
   env: Readonly<Record<string, string>>
   signal: AbortSignal
+  /** Names the conversation, for an engine that keeps something between its turns. Absent: nothing outlives the turn. */
+  threadId?: string
   options: TurnOptions
   /** Access to the turn's model. Throws an ApiError that says what is missing. An engine that needs no model never asks. */
   openModel(): ModelAccess
@@ -193,6 +195,22 @@ export interface TurnOptions {
   /** Tool names that the model must not have. */
   disallowedTools?: string[]
   mcpServers?: Record<string, McpServer>
+  /** For the engine `acp`. */
+  acp?: AcpOptions
+}
+
+/** Which Agent Client Protocol program answers, and how it is set up. */
+export interface AcpOptions {
+  /** A program that the engine knows. */
+  preset?: string
+  /** Any other, by its name in the sandbox; with `preset`, in place of that one's own. */
+  command?: string
+  args?: string[]
+  env?: Record<string, string>
+  /** The session's mode, by id or name. */
+  mode?: string
+  /** The session's options, by id or name. */
+  config?: Record<string, string | boolean>
 }
 
 export type McpServer =
@@ -250,6 +268,8 @@ export interface EngineEnd {
 export interface Engine {
   readonly name: string
   run(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd>
+  /** Ends what it keeps between turns. No turn runs. */
+  close?(): Promise<void>
 }
 
 export interface PluginContext {

@@ -63,6 +63,7 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
     teamId: team.id,
     async close() {
       egress.close()
+      for (const each of engines.values()) await each.close?.()
       for (const each of backends.values()) await each.close()
       db.close()
       lock.release()

@@ -40,6 +40,15 @@ const McpServer = Type.Union([
   }),
 ])
 
+const Acp = exact({
+  preset: Type.Optional(Type.String({ minLength: 1 })),
+  command: Type.Optional(Type.String({ minLength: 1 })),
+  args: Type.Optional(Type.Array(Type.String())),
+  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  mode: Type.Optional(Type.String({ minLength: 1 })),
+  config: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Boolean()]))),
+})
+
 const Options = exact({
   maxTurns: Type.Optional(Type.Integer({ minimum: 1 })),
   maxBudgetUsd: Dollars,
@@ -50,6 +59,7 @@ const Options = exact({
   mcpServers: Type.Optional(
     Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, { additionalProperties: false }),
   ),
+  acp: Type.Optional(Acp),
   networkAllowOut: Type.Optional(Type.Array(Type.String())),
   networkDenyOut: Type.Optional(Type.Array(Type.String())),
 })

@@ -126,6 +126,7 @@ function startRun(
             cwd: sandbox.cwd,
             env: sandbox.envs,
             signal,
+            threadId: thread.id,
             options,
             openModel,
             fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),

@@ -23,13 +23,14 @@ export function withinAgent(agent: AgentOptions, chat: ChatOptions): { turnOptio
   const disallowedTools = [...new Set([...(agent.disallowedTools ?? []), ...(chat.disallowedTools ?? [])])]
   const maxBudgetUsd = least(agent.maxBudgetUsd, chat.maxBudgetUsd)
   const maxSandboxBudgetUsd = least(agent.maxSandboxBudgetUsd, chat.maxSandboxBudgetUsd)
-  const { maxAgentBudgetUsd, mcpServers } = agent
+  const { maxAgentBudgetUsd, mcpServers, acp } = agent
   return {
     turnOptions: {
       ...(maxTurns !== undefined && { maxTurns }),
       ...(permissionMode !== undefined && { permissionMode }),
       ...(disallowedTools.length > 0 && { disallowedTools }),
       ...(mcpServers && { mcpServers }),
+      ...(acp && { acp }),
     },
     budgets: {
       ...(maxBudgetUsd !== undefined && { maxBudgetUsd }),

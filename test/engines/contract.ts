@@ -1,9 +1,12 @@
-import { describeEngine as describe, type EngineUnderTest } from '../../src/contract/engine.ts'
+import { describeEngine as describe, type EngineUnderTest, type SandboxForEngine } from '../../src/contract/engine.ts'
 import { bunKit } from '../support/kit.ts'
 import { openTestSandbox } from '../support/sandbox.ts'
 
 export type { Scene } from '../../src/contract/scene.ts'
 
 /** The contract of engines, as tests of bun:test, in an nsjail sandbox. */
-export const describeEngine = (name: string, open: () => EngineUnderTest): void =>
-  describe(bunKit, name, open, openTestSandbox)
+export const describeEngine = (
+  name: string,
+  open: () => EngineUnderTest,
+  openSandbox: () => Promise<SandboxForEngine> = openTestSandbox,
+): void => describe(bunKit, name, open, openSandbox)

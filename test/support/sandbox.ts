@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createNsjailBackend } from 'nsjail-wrapper'
+import { createNsjailBackend, type NsjailOptions } from 'nsjail-wrapper'
 import { countSleepers } from '../../src/contract/sleepers.ts'
 import { newId } from '../../src/db/id.ts'
 import { runShell } from '../../src/guest/shell.ts'
-import type { Environment } from '../../src/plugin.ts'
+import type { Environment, Limits } from '../../src/plugin.ts'
 
 /** A real sandbox for a file of tests. */
 export interface TestSandbox {
@@ -19,18 +19,23 @@ export interface TestSandbox {
 
 const root = join(import.meta.dir, '../..')
 
-export async function openTestSandbox(): Promise<TestSandbox> {
+export interface SandboxInit {
+  limits?: Limits
+  serveProxy?: NsjailOptions['serveProxy']
+}
+
+const usualLimits: Limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
+
+export async function openTestSandbox({ limits = usualLimits, serveProxy }: SandboxInit = {}): Promise<TestSandbox> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-engines-'))
   const backend = createNsjailBackend({
     dataDirectory,
     executable: join(root, 'dist/threadbox'),
     nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
     log: line => console.error(line),
+    ...(serveProxy && { serveProxy }),
   })
-  const environment = await backend.create({
-    id: newId('env'),
-    limits: { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 },
-  })
+  const environment = await backend.create({ id: newId('env'), limits })
   const shell = async (command: string) => (await runShell(environment, { command, timeoutMs: 20_000 })).stdout
   return {
     environment,

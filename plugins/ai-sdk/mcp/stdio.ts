@@ -1,6 +1,6 @@
 import type { MCPClientConfig } from '@ai-sdk/mcp'
+import { lines } from '../../../src/guest/lines.ts'
 import type { EngineContext, McpServer } from '../../../src/plugin.ts'
-import { lines } from './lines.ts'
 
 type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
 type Message = Parameters<Transport['send']>[0]

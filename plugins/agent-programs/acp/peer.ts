@@ -1,0 +1,68 @@
+import { type JsonObject, objectOf } from '../../../src/json.ts'
+import type { Program } from '../program.ts'
+
+/** The other side's refusal of a request. */
+export class PeerError extends Error {}
+
+/** JSON-RPC 2.0 with a program, a message a line, requests in both directions. */
+export interface Peer {
+  /** Its result. Rejects with a PeerError when it is refused, with an error when the program ends before. */
+  call(method: string, params: object): Promise<JsonObject>
+  notify(method: string, params: object): void
+}
+
+export interface PeerHandlers {
+  /** Answers a request of the program's; undefined: there is no such method. */
+  request(method: string, params: JsonObject): object | undefined
+  notification(method: string, params: JsonObject): void
+}
+
+const METHOD_NOT_FOUND = { code: -32601, message: 'There is no such method.' }
+
+export function createPeer(program: Program, handlers: PeerHandlers): Peer {
+  const waiting = new Map<number, PromiseWithResolvers<JsonObject>>()
+  let lastId = 0
+
+  program.onMessage = ({ id, method, params, result, error }) => {
+    const given = objectOf(params) ?? {}
+    if (typeof method === 'string') {
+      if (id === undefined || id === null) return handlers.notification(method, given)
+      const answer = handlers.request(method, given)
+      return program.send({ jsonrpc: '2.0', id, ...(answer ? { result: answer } : { error: METHOD_NOT_FOUND }) })
+    }
+    const call = typeof id === 'number' ? waiting.get(id) : undefined
+    if (!call) return
+    waiting.delete(Number(id))
+    if (error === undefined) call.resolve(objectOf(result) ?? {})
+    else call.reject(new PeerError(wordsOf(objectOf(error) ?? {})))
+  }
+  void program.ended.then(reason => {
+    for (const call of waiting.values()) call.reject(new Error(reason))
+    waiting.clear()
+  })
+
+  return {
+    call(method, params) {
+      const id = ++lastId
+      const call = Promise.withResolvers<JsonObject>()
+      if (program.isAlive) waiting.set(id, call)
+      else void program.ended.then(reason => call.reject(new Error(reason)))
+      program.send({ jsonrpc: '2.0', id, method, params })
+      return call.promise
+    },
+    notify: (method, params) => program.send({ jsonrpc: '2.0', method, params }),
+  }
+}
+
+const MAX_WORDS = 1000
+
+/** Many programs say "Internal error" and put what happened beside it. */
+function wordsOf({ message, data }: JsonObject): string {
+  const more = typeof data === 'string' ? data : (objectOf(data)?.message ?? objectOf(data)?.details)
+  return (
+    [message, more]
+      .filter(each => typeof each === 'string')
+      .join(': ')
+      .slice(0, MAX_WORDS) || 'unknown error'
+  )
+}

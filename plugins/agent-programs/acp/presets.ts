@@ -1,0 +1,121 @@
+import type { ModelAccess } from '../../../src/plugin.ts'
+import { claudeVariables } from '../claude-variables.ts'
+
+/** A program that is known by name, and how its model calls are led to the gateway. */
+export interface Preset {
+  command: string
+  args: readonly string[]
+  /** Pinned to the version that it was tried with. */
+  install: string
+  /** What its model's API must speak. */
+  wires: readonly ModelAccess['wire'][]
+  /** Only models of this provider: it speaks an API that no other has. */
+  provider?: string
+  authMethod?: string
+  /** Lets it do what it will: the sandbox is the border. */
+  mode?: string
+  /** Texts of its model have an id: one without is its own warning. */
+  namesTexts?: true
+  variables(access: ModelAccess): Record<string, string>
+}
+
+const globally = (name: string) => `npm install -g --prefix /usr/local ${name}`
+
+/** Where the model is, without the version path that some SDKs add themselves. */
+const origin = ({ insideBaseUrl }: ModelAccess) => insideBaseUrl.replace(/\/v1$/, '')
+
+/** Its AI SDK packages, by what they speak. */
+const opencodePackages = {
+  anthropic: '@ai-sdk/anthropic',
+  'openai-responses': '@ai-sdk/openai',
+  'openai-chat': '@ai-sdk/openai-compatible',
+} as const
+
+export const presets: ReadonlyMap<string, Preset> = new Map(
+  Object.entries({
+    opencode: {
+      command: 'opencode',
+      args: ['acp'],
+      install: globally('opencode-ai@1.18.33'),
+      wires: ['anthropic', 'openai-responses', 'openai-chat'],
+      variables: ({ id, wire, insideBaseUrl, programToken, contextTokens = 128_000 }: ModelAccess) => ({
+        OPENCODE_CONFIG_CONTENT: JSON.stringify({
+          model: `threadbox/${id}`,
+          small_model: `threadbox/${id}`,
+          share: 'disabled',
+          autoupdate: false,
+          permission: { '*': 'allow' },
+          enabled_providers: ['threadbox'],
+          provider: {
+            threadbox: {
+              npm: opencodePackages[wire],
+              name: 'threadbox',
+              options: { baseURL: insideBaseUrl, apiKey: programToken },
+              models: { [id]: { name: id, tool_call: true, limit: { context: contextTokens, output: 16_384 } } },
+            },
+          },
+        }),
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      }),
+    },
+    codex: {
+      command: 'codex-acp',
+      args: [],
+      install: globally('@agentclientprotocol/codex-acp@2.6.0'),
+      wires: ['openai-responses'],
+      authMethod: 'api-key',
+      mode: 'agent-full-access',
+      namesTexts: true,
+      variables: ({ id, insideBaseUrl, programToken }: ModelAccess) => ({
+        CODEX_CONFIG: JSON.stringify({
+          model: id,
+          model_provider: 'threadbox',
+          model_providers: {
+            threadbox: {
+              name: 'threadbox',
+              base_url: insideBaseUrl,
+              env_key: 'OPENAI_API_KEY',
+              wire_api: 'responses',
+              request_max_retries: 3,
+              stream_max_retries: 3,
+            },
+          },
+          analytics: { enabled: false },
+          check_for_update_on_startup: false,
+        }),
+        MODEL_PROVIDER: 'threadbox',
+        INITIAL_AGENT_MODE: 'agent-full-access',
+        NO_BROWSER: '1',
+        OPENAI_API_KEY: programToken,
+        CODEX_API_KEY: programToken,
+      }),
+    },
+    gemini: {
+      command: 'gemini',
+      args: ['--acp'],
+      install: globally('@google/gemini-cli@0.61.0'),
+      wires: ['openai-chat'],
+      provider: 'gemini',
+      authMethod: 'gemini-api-key',
+      mode: 'yolo',
+      variables: (access: ModelAccess) => ({
+        GOOGLE_GEMINI_BASE_URL: origin(access),
+        GEMINI_API_KEY: access.programToken,
+        GEMINI_MODEL: access.id,
+        GEMINI_CLI_TRUST_WORKSPACE: 'true',
+        GEMINI_TELEMETRY_ENABLED: 'false',
+      }),
+    },
+    'claude-agent-acp': {
+      command: 'claude-agent-acp',
+      args: [],
+      install: globally('@agentclientprotocol/claude-agent-acp@0.100.0'),
+      wires: ['anthropic'],
+      mode: 'bypassPermissions',
+      variables: claudeVariables,
+    },
+  } satisfies Record<string, Preset>),
+)

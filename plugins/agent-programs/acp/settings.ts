@@ -1,0 +1,68 @@
+import { messageOf } from '../../../src/errors.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
+import type { EngineEvent } from '../../../src/plugin.ts'
+import type { AcpSession } from './conversation.ts'
+import type { Peer } from './peer.ts'
+
+/**
+ * Sets the session's mode and options, each by id or name. What the agent asks for by name and the program does not have
+ * is told of; a mode that is only usual is then left out.
+ */
+export async function chooseSettings(
+  peer: Peer,
+  sessionId: string,
+  state: JsonObject,
+  { options, mode: usual }: AcpSession,
+  tell: (event: EngineEvent) => void,
+): Promise<void> {
+  const { acp = {}, permissionMode } = options
+  const refused = (what: string, why: string) =>
+    tell({ type: 'notice', level: 'warn', code: 'setting_refused', text: `${what} could not be set: ${why}` })
+
+  const modes = objectsOf(objectOf(state.modes)?.availableModes)
+  const modeOption = objectsOf(state.configOptions).find(({ category }) => category === 'mode')
+  const wanted = acp.mode ?? (permissionMode === 'plan' ? 'plan' : usual)
+  if (wanted !== undefined) {
+    const modeId = find(modes, wanted)?.id
+    try {
+      if (typeof modeId === 'string') await peer.call('session/set_mode', { sessionId, modeId })
+      else if (modeOption && choiceOf(modeOption, wanted) !== undefined) await setOption(modeOption, wanted)
+      else if (acp.mode !== undefined)
+        refused(`The mode ${wanted}`, `there are ${modes.map(({ id }) => id).join(', ') || 'none'}.`)
+    } catch (error) {
+      refused(`The mode ${wanted}`, messageOf(error))
+    }
+  }
+  for (const [name, value] of Object.entries(acp.config ?? {})) {
+    const known = objectsOf(state.configOptions)
+    const option = find(known, name)
+    try {
+      if (option) await setOption(option, value)
+      else refused(`The option ${name}`, `there are ${known.map(({ id }) => id).join(', ') || 'none'}.`)
+    } catch (error) {
+      refused(`The option ${name}`, messageOf(error))
+    }
+  }
+
+  async function setOption(option: JsonObject, value: string | boolean): Promise<void> {
+    const known = choiceOf(option, value)
+    if (known === undefined) throw new Error(`${String(value)} is none of its values.`)
+    await peer.call('session/set_config_option', { sessionId, configId: option.id, value: known })
+  }
+}
+
+/** The values of an option may be in groups. */
+function choiceOf(option: JsonObject, wanted: string | boolean): string | boolean | undefined {
+  if (typeof wanted === 'boolean') return wanted
+  const values = objectsOf(option.options).flatMap(each =>
+    Array.isArray(each.options) ? objectsOf(each.options) : [each],
+  )
+  const found = values.find(({ value, name }) => isNamed(value, wanted) || isNamed(name, wanted))
+  return typeof found?.value === 'string' ? found.value : undefined
+}
+
+const find = (items: readonly JsonObject[], wanted: string) =>
+  items.find(({ id }) => id === wanted) ?? items.find(({ id, name }) => isNamed(id, wanted) || isNamed(name, wanted))
+
+const isNamed = (name: unknown, wanted: string): boolean =>
+  typeof name === 'string' && name.toLowerCase() === wanted.toLowerCase()

@@ -1,0 +1,109 @@
+import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
+import { outputOf } from '../output.ts'
+
+/** Claude's names for what other programs call otherwise: clients show tools by these. */
+const names: Readonly<Record<string, string>> = {
+  bash: 'Bash',
+  shell: 'Bash',
+  run_shell_command: 'Bash',
+  exec_command: 'Bash',
+  read: 'Read',
+  read_file: 'Read',
+  write: 'Write',
+  write_file: 'Write',
+  edit: 'Edit',
+  replace: 'Edit',
+  apply_patch: 'Edit',
+  glob: 'Glob',
+  grep: 'Grep',
+  search_file_content: 'Grep',
+  list: 'LS',
+  ls: 'LS',
+  list_directory: 'LS',
+  webfetch: 'WebFetch',
+  web_fetch: 'WebFetch',
+  websearch: 'WebSearch',
+  todowrite: 'TodoWrite',
+  task: 'Task',
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  execute: 'Bash',
+  read: 'Read',
+  edit: 'Edit',
+  delete: 'Delete',
+  move: 'Move',
+  search: 'Grep',
+  fetch: 'WebFetch',
+}
+
+/** The name of a tool call: what the program says of it, else by its kind. */
+export function toolNameOf({ name, title, kind, _meta, content }: JsonObject): string {
+  const meta = objectOf(_meta)
+  const said = objectOf(meta?.claudeCode)?.toolName ?? name ?? meta?.toolName ?? meta?.tool_name
+  if (typeof said === 'string' && said) return names[said.toLowerCase()] ?? clean(said)
+  const titled = typeof title === 'string' ? (names[title.toLowerCase()] ?? mcpName(title)) : undefined
+  if (titled) return titled
+  if (kind === 'edit' && objectsOf(content).some(({ type, oldText }) => type === 'diff' && oldText == null))
+    return 'Write'
+  return kinds[String(kind)] ?? (typeof title === 'string' && title ? clean(title) : 'Tool')
+}
+
+const mcpName = (title: string): string | undefined => (/^mcp__\w+/.test(title) ? clean(title) : undefined)
+
+const clean = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64)
+
+/** A call's input with the fields that Claude's tools have, as far as they can be told. */
+export function toolInputOf(call: JsonObject): JsonObject {
+  const raw = objectOf(call.rawInput) ?? {}
+  const name = toolNameOf(call)
+  const diff = objectsOf(call.content).find(({ type }) => type === 'diff')
+  const path = first(
+    raw.file_path,
+    raw.filePath,
+    raw.path,
+    raw.absolute_path,
+    diff?.path,
+    objectsOf(call.locations)[0]?.path,
+  )
+  if (name === 'Bash') return { ...raw, ...present({ command: commandOf(raw.command ?? raw.cmd ?? call.title) }) }
+  if (name === 'Read') return { ...raw, ...present({ file_path: path }) }
+  if (name === 'Write') return { ...raw, ...present({ file_path: path, content: first(raw.content, diff?.newText) }) }
+  if (name === 'Edit') {
+    const old_string = first(raw.old_string, raw.oldString, diff?.oldText)
+    const new_string = first(raw.new_string, raw.newString, diff?.newText)
+    return { ...raw, ...present({ file_path: path, old_string, new_string }) }
+  }
+  return raw
+}
+
+/** Codex gives the words of `bash -lc LINE`. */
+function commandOf(command: unknown): string | undefined {
+  if (!Array.isArray(command)) return typeof command === 'string' ? command : undefined
+  const isShell =
+    command.length === 3 && /(^|\/)(ba|z)?sh$/.test(String(command[0])) && /^-\w*c$/.test(String(command[1]))
+  return isShell ? String(command[2]) : command.join(' ')
+}
+
+/** What a call gave: the program's own output where it is text, else what it shows. */
+export function toolOutputOf({ rawOutput, content, printed }: JsonObject): unknown {
+  const raw = objectOf(rawOutput)
+  const said = first(
+    rawOutput,
+    raw?.output,
+    raw?.stdout,
+    raw?.formatted_output,
+    raw?.aggregated_output,
+    raw?.aggregatedOutput,
+  )
+  if (said !== undefined) return said
+  const shown = outputOf(objectsOf(content).flatMap(({ type, content: block }) => (type === 'content' ? [block] : [])))
+  if (shown !== '') return shown
+  return first(printed) || (raw ?? '')
+}
+
+const first = (...values: unknown[]): string | undefined =>
+  values.find(value => typeof value === 'string') as string | undefined
+
+const present = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

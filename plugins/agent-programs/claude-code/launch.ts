@@ -1,0 +1,54 @@
+import { ApiError } from '../../../src/errors.ts'
+import type { TurnOptions } from '../../../src/plugin.ts'
+import { claudeVariables } from '../claude-variables.ts'
+import { type Launch, type Plan, SessionLost } from '../conversation.ts'
+import { assertProgram } from '../find.ts'
+import { openProgram } from '../program.ts'
+import { createConversation } from './conversation.ts'
+
+/** Tried with this version. */
+export const INSTALL = 'npm install -g --prefix /usr/local @anthropic-ai/claude-code@2.1.329'
+
+/** They begin turns of their own, or wait for a person: there is neither between turns. */
+const unfit = ['AskUserQuestion', 'CronCreate', 'CronDelete', 'CronList', 'Monitor', 'ScheduleWakeup']
+
+/** Claude Code's command-line program, over its stream of JSON. */
+export const planClaudeCode: Plan = (turn, context): Launch => {
+  const { environment, cwd, options, signal } = context
+  const access = context.openModel()
+  if (access.wire !== 'anthropic') {
+    throw new ApiError('invalid_request', `Claude Code needs a model of Anthropic's API; ${access.id} is none.`)
+  }
+  const args = argumentsOf(options, turn.systemPrompt)
+  const env = { ...context.env, ...claudeVariables(access) }
+  return {
+    name: 'claude-code',
+    key: JSON.stringify([args, env, cwd]),
+    async open(session) {
+      await assertProgram(context, 'claude', INSTALL)
+      const sessionId = session ?? crypto.randomUUID()
+      const from = session === undefined ? ['--session-id', sessionId] : ['--resume', sessionId]
+      const program = { command: ['claude', ...args, ...from], cwd, env, secret: access.programToken }
+      return await openProgram(environment, program, signal, async started => {
+        const conversation = createConversation(started, sessionId)
+        const refusal = await conversation.ready
+        if (refusal === undefined) return conversation
+        throw /No conversation found/.test(refusal) ? new SessionLost(refusal) : new Error(refusal)
+      })
+    },
+  }
+}
+
+function argumentsOf(options: TurnOptions, systemPrompt: string | undefined): string[] {
+  const { permissionMode, disallowedTools = [], maxTurns, mcpServers = {} } = options
+  return [
+    ...['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
+    ...['--include-partial-messages', '--setting-sources', '', '--strict-mcp-config'],
+    // Nobody is there to ask: what the mode would ask for is allowed.
+    ...['--permission-mode', permissionMode === 'plan' ? 'plan' : 'bypassPermissions'],
+    ...['--disallowedTools', [...unfit, ...disallowedTools].join(',')],
+    ...(maxTurns === undefined ? [] : ['--max-turns', `${maxTurns}`]),
+    ...(systemPrompt === undefined ? [] : ['--append-system-prompt', systemPrompt]),
+    ...(Object.keys(mcpServers).length > 0 ? ['--mcp-config', JSON.stringify({ mcpServers: mcpServers })] : []),
+  ]
+}

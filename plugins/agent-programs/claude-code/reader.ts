@@ -1,0 +1,120 @@
+import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
+import type { EngineEnd, EngineEvent } from '../../../src/plugin.ts'
+import { failed } from '../conversation.ts'
+import { outputOf } from '../output.ts'
+
+/** Makes events of what the program says in one answer. */
+export interface Reader {
+  /** The answer's end, when this message is it. */
+  read(message: JsonObject): EngineEnd | undefined
+}
+
+export function createReader(tell: (event: EngineEvent) => void): Reader {
+  /** Blocks that stream now, by their index. */
+  const blocks = new Map<unknown, { id: string; isTool: boolean }>()
+  const called = new Set<string>()
+  let messageId = ''
+  let hasSaid = false
+
+  function readStream(event: JsonObject): void {
+    if (event.type === 'message_start') {
+      messageId = String(objectOf(event.message)?.id)
+      blocks.clear()
+    }
+    if (event.type === 'content_block_start') {
+      const block = objectOf(event.content_block)
+      const isTool = block?.type === 'tool_use'
+      const id = isTool ? String(block?.id) : `${messageId}-${String(event.index)}`
+      blocks.set(event.index, { id, isTool })
+      if (isTool) tell({ type: 'tool-input', callId: id, name: String(block?.name), delta: '' })
+    }
+    const block = blocks.get(event.index)
+    if (!block) return
+    if (event.type === 'content_block_stop' && !block.isTool) tell({ type: 'part-end', id: block.id })
+    const { type, text, thinking, partial_json } = objectOf(event.delta) ?? {}
+    if (type === 'text_delta' && typeof text === 'string') {
+      hasSaid = true
+      tell({ type: 'text', id: block.id, delta: text })
+    }
+    if (type === 'thinking_delta' && typeof thinking === 'string') {
+      tell({ type: 'reasoning', id: block.id, delta: thinking })
+    }
+    if (type === 'input_json_delta' && typeof partial_json === 'string' && partial_json) {
+      tell({ type: 'tool-input', callId: block.id, name: '', delta: partial_json })
+    }
+  }
+
+  function readCalls(content: unknown): void {
+    for (const { type, id, name, input } of objectsOf(content)) {
+      if (type !== 'tool_use' || called.has(String(id))) continue
+      called.add(String(id))
+      tell({ type: 'tool-call', callId: String(id), name: String(name), input: input ?? {} })
+    }
+  }
+
+  function readResults(content: unknown): void {
+    for (const { type, tool_use_id: callId, content: output, is_error: isError } of objectsOf(content)) {
+      if (type !== 'tool_result' || !called.delete(String(callId))) continue
+      const result = outputOf(output)
+      const error = isError === true ? { error: typeof result === 'string' ? result : JSON.stringify(result) } : {}
+      tell({ type: 'tool-result', callId: String(callId), output: result, ...error })
+    }
+  }
+
+  /** What a sub-agent does is shown at the call that started it. */
+  function readInner(callId: string, content: unknown): void {
+    for (const { type, text, name, input } of objectsOf(content)) {
+      if (type === 'text' && typeof text === 'string') tell({ type: 'tool-progress', callId, data: { text } })
+      if (type === 'tool_use') tell({ type: 'tool-progress', callId, data: { tool: name, input } })
+    }
+  }
+
+  function readSystem({
+    subtype,
+    attempt,
+    max_retries: most,
+    error_status: status,
+    tool_name: tool,
+  }: JsonObject): void {
+    const notice = (code: string, text: string) => tell({ type: 'notice', level: 'warn', code, text })
+    if (subtype === 'api_retry') {
+      notice(
+        'model_retry',
+        `The model's answer failed (${String(status ?? 'no answer')}). Trying again, ${String(attempt)} of ${String(most)}.`,
+      )
+    }
+    if (subtype === 'permission_denied') notice('permission_denied', `${String(tool)} is not allowed in this mode.`)
+  }
+
+  function readResult({ subtype, is_error: isError, result, errors }: JsonObject): EngineEnd {
+    if (subtype === 'error_max_turns') {
+      return failed(
+        'max_turns',
+        'The agent stopped at its bound of model calls (maxTurns). What it did so far is kept.',
+      )
+    }
+    const words = typeof result === 'string' ? result : ''
+    if (isError === true || subtype !== 'success') {
+      const reasons = Array.isArray(errors) ? errors.join(' ') : ''
+      return failed('agent_failed', words || reasons || `Claude Code ended with ${String(subtype)}.`)
+    }
+    // Its own commands answer without a model.
+    if (words && !hasSaid) tell({ type: 'text', id: 'result', delta: words })
+    return { status: 'completed' }
+  }
+
+  return {
+    read(message) {
+      const { type, parent_tool_use_id: parent } = message
+      const content = objectOf(message.message)?.content
+      if (type === 'result') return readResult(message)
+      if (type === 'system') readSystem(message)
+      else if (typeof parent === 'string') {
+        if (type === 'assistant') readInner(parent, content)
+      } else if (type === 'stream_event') readStream(objectOf(message.event) ?? {})
+      else if (type === 'assistant') readCalls(content)
+      else if (type === 'user') readResults(content)
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import { ApiError } from '../../src/errors.ts'
+import { runShell } from '../../src/guest/shell.ts'
+import type { EngineContext } from '../../src/plugin.ts'
+
+const TIMEOUT_MS = 30_000
+
+/** Throws an error that says how to get the program when the sandbox does not have it. */
+export async function assertProgram(
+  { environment, cwd, env, signal }: EngineContext,
+  program: string,
+  install: string | undefined,
+): Promise<void> {
+  const { exitCode } = await runShell(environment, {
+    command: ['sh', '-c', 'command -v "$1" >/dev/null', 'sh', program],
+    ...{ cwd, env, signal, timeoutMs: TIMEOUT_MS },
+  })
+  if (exitCode === 0) return
+  const remedy = install ? ` Add this line to the agent's "setup": ${install}` : ''
+  throw new ApiError('invalid_request', `There is no ${program} in this sandbox.${remedy}`)
+}
