@@ -36,6 +36,14 @@ export const modelSetups: readonly ModelSetup[] = [
   },
 ]
 
+/** Gemini's own API beside the one that is like OpenAI's. */
+export const geminiSetup: ModelSetup = {
+  wire: 'openai-chat',
+  model: 'gemini/gemini-2.5-flash',
+  env: (url, key) => ({ GEMINI_API_KEY: key, GEMINI_BASE_URL: url.replace(/\/v1$/, '/v1beta/openai') }),
+  flags: () => [],
+}
+
 export interface Place {
   sandboxId: string
   threadId: string

@@ -1,6 +1,7 @@
 import type { ModelAccess } from '../../src/plugin.ts'
 import { CutOff, type ModelRequest, type ModelTurn, type Wire, type WireEvent } from './model-turns.ts'
 import { anthropicError, anthropicEvents, anthropicJson, readAnthropic } from './wire-anthropic.ts'
+import { geminiError, geminiEvents, geminiJson, geminiPath, readGemini } from './wire-gemini.ts'
 import { chatEvents, chatJson, openaiError, readChat } from './wire-openai-chat.ts'
 import { readResponses, responsesEvents, responsesJson } from './wire-openai-responses.ts'
 
@@ -25,7 +26,9 @@ const wires = {
   '/v1/chat/completions': { read: readChat, events: chatEvents, json: chatJson, error: openaiError },
   '/v1/responses': { read: readResponses, events: responsesEvents, json: responsesJson, error: openaiError },
 }
+const gemini = { read: readGemini, events: geminiEvents, json: geminiJson, error: geminiError }
 const isPath = (path: string): path is keyof typeof wires => path in wires
+const wireOf = (path: string) => (isPath(path) ? wires[path] : geminiPath.test(path) ? gemini : undefined)
 
 export const allWires: readonly Wire[] = ['anthropic', 'openai-responses', 'openai-chat']
 
@@ -40,8 +43,8 @@ export function startModelServer(): ModelServer {
     idleTimeout: 0,
     async fetch(http) {
       const { pathname } = new URL(http.url)
-      if (!isPath(pathname)) return Response.json({ error: { message: `no ${pathname}` } }, { status: 404 })
-      const wire = wires[pathname]
+      const wire = wireOf(pathname)
+      if (!wire) return Response.json({ error: { message: `no ${pathname}` } }, { status: 404 })
       const body: any = await http.json()
       const request = wire.read(http.headers, body)
       requests.push(request)
@@ -60,7 +63,7 @@ export function startModelServer(): ModelServer {
         const { status, message = `fake ${status}`, headers = {} } = turn
         return Response.json(wire.error(status, message), { status, headers })
       }
-      if (body.stream) return streamOf(wire.events(request, turn), close)
+      if (body.stream || pathname.endsWith(':streamGenerateContent')) return streamOf(wire.events(request, turn), close)
       close()
       return Response.json(wire.json(body, 'text' in turn ? (turn.text ?? '') : ''))
     },

@@ -26,7 +26,7 @@ export interface ModelCall {
 
 /** A request as every wire has it. */
 export interface ModelRequest {
-  wire: Wire
+  wire: Wire | 'gemini'
   headers: Headers
   body: any
   /** Of the newest user message that is more than tool results. */

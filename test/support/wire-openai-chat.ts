@@ -22,8 +22,11 @@ export function readChat(headers: Headers, body: any): ModelRequest {
   }
 }
 
+const errorType = (status: number) =>
+  status === 429 ? 'rate_limit_exceeded' : status < 500 ? 'invalid_request_error' : 'server_error'
+
 export const openaiError = (status: number, message: string) => ({
-  error: { message, type: status === 429 ? 'rate_limit_exceeded' : 'server_error', code: null },
+  error: { message, type: errorType(status), code: null },
 })
 
 const usage = {

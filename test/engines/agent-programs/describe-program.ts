@@ -1,0 +1,72 @@
+import type { Engine } from '../../../src/plugin.ts'
+import { accessInside, bringProgram, openAgentSandbox } from '../../support/agent-sandbox.ts'
+import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
+import { describeEngine, type Scene } from '../contract.ts'
+import { engineOf } from '../engine-of.ts'
+import { type ProgramUnderTest, playTo, programs } from './programs.ts'
+
+/** The contract of engines, on a program as it comes from npm. */
+export function describeProgram(name: string): void {
+  const program = programs[name]
+  if (!program) throw new Error(`${name} is none of ${Object.keys(programs).join(', ')}`)
+  const model = startModelServer()
+  const engine = engineOf(program.plugin)
+  const subject: Engine = {
+    ...engine,
+    run: (turn, context) => engine.run(turn, { ...context, options: { ...program.options, ...context.options } }),
+  }
+  describeEngine(
+    name,
+    () => ({
+      engine: subject,
+      openModel: () => accessInside(model, program.wire, program.model),
+      stage(scene) {
+        const turns = turnsOf(scene, program)
+        if (turns) playTo(model, ...turns)
+        return turns && 'Go.'
+      },
+      openCalls: () => model.openCalls,
+      close: () => model.stop(),
+    }),
+    async () => {
+      const sandbox = await openAgentSandbox(model)
+      await bringProgram(sandbox.environment, name)
+      return sandbox
+    },
+  )
+}
+
+type Script = Parameters<typeof playTo>[1]
+
+function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[] | undefined {
+  switch (scene.does) {
+    case 'say':
+      return [{ text: scene.text }]
+    case 'run':
+      if (program.hidesOutput && scene.command.includes('from-inside')) return undefined
+      return [{ text: 'I run it. ', calls: [shell(scene.command)] }, { text: 'Done.' }]
+    case 'say slowly':
+      return [{ text: Array.from({ length: 200 }, (_, index) => `w${index} `).join(''), everyMs: 50 }]
+    case 'remember':
+      return [({ lastText }) => ({ text: `${lastText.match(/^User: /gm)?.length}` })]
+    case 'fail at once':
+      if (program.saysItsFailures) return undefined
+      // As the gateway says it.
+      return many({ status: 401, message: 'wrong key', headers: { 'x-should-retry': 'false' } })
+    case 'fail after a word':
+      return program.hidesBreaks ? undefined : many({ text: 'So far ', ending: 'error' })
+    case 'call badly':
+      if (program.wire !== 'anthropic') return undefined
+      return [
+        { calls: [{ name: 'Bash', raw: '{"command": "echo' }] },
+        { calls: [{ name: 'NoSuchTool', input: {} }] },
+        { text: 'recovered' },
+      ]
+    case 'wait for its model for ever':
+      return [{ silent: true }]
+    case 'wait for ever after a word':
+      return [{ text: 'So ', ending: 'hang' }]
+  }
+}
+
+const many = (turn: ModelTurn): ModelTurn[] => Array.from({ length: 50 }, () => turn)

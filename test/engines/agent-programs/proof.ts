@@ -1,0 +1,192 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { packProgram } from '../../support/agent-sandbox.ts'
+import { geminiSetup, metadataIn, modelSetups, type Place, useAgentServer } from '../../support/agent-server.ts'
+import { processesNamed } from '../../support/leftovers.ts'
+import type { ModelTurn } from '../../support/model-server.ts'
+import { command, temporaryDirectory } from '../../support/server.ts'
+import { eventsOf, textIn } from '../../support/sse.ts'
+import { playTo, programs } from './programs.ts'
+
+/** A cold start may take many seconds on a busy machine: the test's own time is the bound. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(10)
+}
+
+const file = '/home/user/primes.py'
+const source = (limit: number) => `print(sum(n for n in range(2, ${limit}) if all(n % d for d in range(2, n))))\n`
+
+/** A real program in a sandbox of the built server: all that a user sees of it. */
+export function describeProof(name: string, rounds: number): void {
+  const program = programs[name]
+  const setup = program?.model ? geminiSetup : modelSetups.find(({ wire }) => wire === program?.wire)
+  if (!program || !setup) throw new Error(`${name} is none of ${Object.keys(programs).join(', ')}`)
+  const { shell, write, read, edit } = program
+
+  describe(`${name}, in the server`, () => {
+    const { server, model, modelKey, chat, said, threadOf } = useAgentServer([setup])
+    let sandboxId = ''
+    let place: Place
+
+    const inside = async (line: string): Promise<string> => (await server.exec(sandboxId, line)).stdout
+    /** The shell that looks must not find itself. */
+    const pattern = program.process.replace(/^./, '[$&]')
+    const pids = async () => (await inside(`pgrep -fo '${pattern}'`)).trim().split('\n').filter(Boolean)
+    const usage = async () => (await server.ask('GET', '/v1/usage')).body.total
+    const ask = (text: string, where: object = place) => said(text, where, name)
+
+    beforeAll(async () => {
+      const directory = temporaryDirectory()
+      const agent = { slug: name, engine: program.plugin.name, model: setup.model, options: program.options }
+      await Bun.write(join(directory, `${name}.json`), JSON.stringify(agent))
+      const applied = await command(['agents', 'apply', directory, '--data-dir', server.dataDirectory])
+      expect([applied.code, applied.stderr]).toEqual([0, ''])
+      sandboxId = await server.sandbox({ agent: name })
+      const { body, link } = packProgram(name)
+      const path = `/v1/sandboxes/${sandboxId}/files?path=/opt/program.tar&format=stream`
+      expect((await server.request('POST', path, { body })).status).toBeLessThan(300)
+      await inside(`cd /opt && tar -xf program.tar && rm program.tar && ${link}`)
+    }, 120_000)
+
+    test('writes a program, runs it, reads it, edits it and runs it again', async () => {
+      playTo(
+        model,
+        { text: 'I write it. ', calls: [write(file, source(20))] },
+        { calls: [shell(`python3 ${file}`)] },
+        ({ results }) => ({ text: `It prints ${results[0]?.match(/\b77\b/)}. `, calls: [read(file)] }),
+        ({ results }) => ({
+          calls: [edit(file, 'range(2, 20)', results[0]?.includes('range(2, 20)') ? 'range(2, 100)' : 'no')],
+        }),
+        { calls: [shell(`python3 ${file}`)] },
+        ({ results }) => ({ text: `Now it prints ${results[0]?.match(/\b1060\b/)}.` }),
+      )
+      const begun = performance.now()
+      const { chunks, ...ids } = await ask('Sum the primes below 100.', { sandboxId })
+      console.log(`${name}: the first turn took ${Math.round(performance.now() - begun)} ms`)
+      place = { sandboxId, threadId: ids.threadId }
+      expect(textIn(chunks)).toBe('I write it. It prints 77. Now it prints 1060.')
+      const calls = chunks.filter(({ type }) => type === 'tool-input-available')
+      expect(calls).toHaveLength(5)
+      expect(chunks.filter(({ type }) => type === 'tool-output-available')).toHaveLength(5)
+      expect(await inside(`cat ${file}`)).toBe(source(100))
+    })
+
+    test('tells what it used as the gateway counts it', async () => {
+      const { messages } = await threadOf(place)
+      const { inputTokens, outputTokens, totalCostUsd } = messages.at(-1).metadata
+      const total = await usage()
+      expect(total).toMatchObject({ calls: model.requests.length, inputTokens, outputTokens, costUsd: totalCostUsd })
+      expect([inputTokens, outputTokens]).toEqual([150 * total.calls, 25 * total.calls])
+    })
+
+    test('answers the second turn by the process of the first', async () => {
+      const before = await pids()
+      expect(before).not.toEqual([])
+      playTo(model, ({ body }) => ({ text: `I recall: ${JSON.stringify(body).includes('It prints 77')}.` }))
+      const begun = performance.now()
+      const { chunks } = await ask('Which one was it?')
+      console.log(`${name}: the second turn took ${Math.round(performance.now() - begun)} ms`)
+      expect([textIn(chunks), await pids()]).toEqual(['I recall: true.', before])
+    })
+
+    test('the real key is in no file, environment or command line inside', async () => {
+      const [first, second] = [modelKey.slice(-24, -12), modelKey.slice(-12)]
+      await inside(`printf '%s%s' ${first} ${second} > /tmp/planted`)
+      const files = `printf '%s%s' ${first} ${second} | grep -rlaF --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -f - / /usr/local 2>/dev/null`
+      expect(await inside(files)).toBe('/tmp/planted\n')
+      await inside('rm /tmp/planted')
+      const seen = await inside('cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline')
+      expect([seen.includes('tbp_'), seen.includes(second)]).toEqual([true, false])
+      expect(model.requests.filter(({ headers }) => JSON.stringify([...headers]).includes('tbp_'))).toEqual([])
+    })
+
+    /** Cancels when it is time. What the chat streamed, and how long the cancel took. */
+    async function cancelled(
+      turn: ModelTurn,
+      isTime: (chunk: any) => boolean,
+      when?: () => boolean | Promise<boolean>,
+    ) {
+      playTo(model, turn)
+      const { response } = await chat('Go.', place, name)
+      const chunks: any[] = []
+      let cancelling: Promise<unknown> | undefined
+      let tookMs = 0
+      const cancel = () => {
+        cancelling ??= (async () => {
+          const begun = performance.now()
+          const { body } = await server.ask('DELETE', `/v1/chat/${name}/${sandboxId}/stream`)
+          tookMs = performance.now() - begun
+          expect(body.status).toBe('cancelled')
+        })()
+      }
+      const waiting = when && until(when).then(cancel)
+      for await (const { data } of eventsOf(response)) {
+        chunks.push(data)
+        if (isTime(data)) cancel()
+      }
+      await waiting
+      await cancelling
+      return { chunks, tookMs }
+    }
+
+    const scenes: [string, (nap: string) => ReturnType<typeof cancelled>][] = [
+      ['in a text', () => cancelled({ text: 'word '.repeat(400), everyMs: 20 }, ({ type }) => type === 'text-delta')],
+      [
+        'in a tool',
+        nap =>
+          cancelled(
+            { text: 'Now. ', calls: [shell(`setsid sleep ${nap} & nohup sleep ${nap} & sleep ${nap}`)] },
+            () => false,
+            () => processesNamed(nap).length === 3,
+          ),
+      ],
+      [
+        'while it waits',
+        () =>
+          cancelled(
+            { silent: true },
+            () => false,
+            () => model.openCalls > 0,
+          ),
+      ],
+    ]
+    test.each(scenes)(
+      `cancelled ${rounds} times %s, nothing of it is alive`,
+      async (_, run) => {
+        const took: number[] = []
+        for (let round = 0; round < rounds; round++) {
+          const nap = `59${round}.${server.pid}`
+          const { chunks, tookMs } = await run(nap)
+          took.push(Math.round(tookMs))
+          expect(processesNamed(nap)).toEqual([])
+          expect(chunks.slice(-3).map(({ type }) => type ?? 'done')).toEqual(['abort', 'finish', 'done'])
+          await until(() => model.openCalls === 0)
+        }
+        console.log(`${name}: cancels took ${took.join(', ')} ms`)
+        playTo(model, ({ body }) => ({ text: `I recall: ${JSON.stringify(body).includes('It prints 77')}.` }))
+        expect(textIn((await ask('Still there?')).chunks)).toBe('I recall: true.')
+      },
+      60_000 + rounds * 20_000,
+    )
+
+    test('killed in a turn, the server goes on with the memory of it', async () => {
+      const nap = `60.${server.pid}`
+      playTo(model, { text: 'First this. ', calls: [shell(`setsid sleep ${nap} & sleep ${nap}`)] })
+      const { response } = await chat('Remember the word plover.', place, name)
+      const reading = Array.fromAsync(eventsOf(response)).catch(() => {})
+      await until(() => processesNamed(nap).length === 2)
+      await server.kill()
+      await reading
+      await server.start()
+      await until(() => processesNamed(nap).length === 0)
+      expect(await pids()).toEqual([])
+      playTo(model, ({ body }) => {
+        const text = JSON.stringify(body)
+        return { text: `${text.includes('plover')}, ${text.includes('It prints 77')}` }
+      })
+      const { chunks } = await ask('And now?')
+      expect(textIn(chunks)).toBe('true, true')
+      expect(metadataIn(chunks).inputTokens).toBeGreaterThan(0)
+    })
+  })
+}
