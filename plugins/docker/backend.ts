@@ -48,13 +48,13 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const { variables = process.env, silentMs = DEFAULT_SILENT_MS } = options
   const engine = createEngine(() => readAddress(variables))
   const identity = createIdentity(dataDirectory)
-  const images = createImages(engine, log)
+  const closing = new AbortController()
+  const images = createImages(engine, log, closing.signal)
   const capabilities = createCapabilities(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
   /** What is to be removed when the engine is back. */
   const doomed = new Set<string>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
-  let isClosing = false
 
   const onProxy = (id: string) => (socket: Duplex) =>
     options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
@@ -110,7 +110,8 @@ export function createDockerBackend(options: DockerOptions): Backend {
   /** One after the other, beside the first uses; a guest that does not answer is left to its environment's next use. */
   const rejoin = async (running: readonly KeptEnvironment[]) => {
     for (const environment of running) {
-      if (!isClosing) await environment.rejoin().catch(error => log(`${environment.id}: ${messageOf(error)}`))
+      if (!closing.signal.aborted)
+        await environment.rejoin().catch(error => log(`${environment.id}: ${messageOf(error)}`))
     }
   }
 
@@ -165,7 +166,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     },
 
     async close() {
-      isClosing = true
+      closing.abort()
       await Promise.allSettled(creating.values())
       const parts = await prepared?.catch(() => undefined)
       await Promise.all([parts?.endHousekeeping(), parts?.rejoined])

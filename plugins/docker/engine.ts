@@ -13,6 +13,7 @@ export interface Request {
   /** Sent as a tar archive. */
   archive?: ReadableStream<Uint8Array>
   timeoutMs?: number
+  signal?: AbortSignal
 }
 
 /** The Docker Engine API, https://docs.docker.com/reference/api/engine/ */
@@ -60,7 +61,11 @@ export function createEngine(findAddress: () => Address): DockerEngine {
     }
   }
 
-  const ask = async (method: string, path: string, { query, body, archive, timeoutMs }: Request): Promise<Response> => {
+  const ask = async (
+    method: string,
+    path: string,
+    { query, body, archive, timeoutMs, signal }: Request,
+  ): Promise<Response> => {
     const address = reach()
     const url = `${originOf(address)}${path}${query ? `?${new URLSearchParams(query)}` : ''}`
     try {
@@ -69,7 +74,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
         // A connection that is kept may be to an engine that has restarted.
         keepalive: false,
         timeout: false,
-        signal: timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs),
+        signal: signal ?? (timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs)),
         ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
         ...(archive && { body: archive, headers: { 'content-type': 'application/x-tar' } }),
         ...('socket' in address && { unix: address.socket }),

@@ -5,6 +5,7 @@ import { guestVersion, installGuest, loaderName } from '../../src/guest/install.
 import { objectOf } from '../../src/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError, isConflict, isMissing } from './failure.ts'
+import { labels } from './labels.ts'
 import { type TarEntry, tarOf } from './tar.ts'
 
 /**
@@ -41,7 +42,7 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
     const version = await guestVersion(executable)
     // Written last: without it, what is there is no more than a try.
     const complete = `complete-${version}`
-    const filler = await openFiller(engine, imageId)
+    const filler = await openFiller(engine, imageId, dataId)
     try {
       if (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`)) return
       if (!(await isThere(engine, filler, `${version}/${complete}`))) {
@@ -72,9 +73,10 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
 }
 
 /** A container that has the volume and never runs. */
-async function openFiller(engine: DockerEngine, imageId: string): Promise<string> {
+async function openFiller(engine: DockerEngine, imageId: string, dataId: string): Promise<string> {
   const body = {
     Image: imageId,
+    Labels: { [labels.data]: dataId },
     Entrypoint: ['/none'],
     Cmd: [],
     HostConfig: {
@@ -89,9 +91,21 @@ async function openFiller(engine: DockerEngine, imageId: string): Promise<string
       throw new EngineError(500, 'the engine made a container without an id')
     } catch (error) {
       if (!isConflict(error)) throw error
-      if (performance.now() - startedAt < FILLED_WITHIN_MS) continue
+      if (performance.now() - startedAt < FILLED_WITHIN_MS && (await fillerOwner(engine)) !== dataId) continue
+      // Of a server on this data directory, which has died, or of one that takes too long.
       await engine.call('DELETE', `/containers/${FILLER}`, { query: { force: 'true' } })
     }
+  }
+}
+
+/** Data directory of the server that fills the volume now. */
+async function fillerOwner(engine: DockerEngine): Promise<unknown> {
+  try {
+    const { Config } = objectOf(await engine.call('GET', `/containers/${FILLER}/json`)) ?? {}
+    return objectOf(objectOf(Config)?.Labels)?.[labels.data]
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
   }
 }
 

@@ -13,19 +13,23 @@ const pattern = /^[0-9a-f]{32}$/
 
 export function createIdentity(dataDirectory: string): Identity {
   const path = join(dataDirectory, 'docker-id')
+  let known: string | undefined
   const find = () => {
+    if (known !== undefined) return known
     const text = readText(path)?.trim()
     if (text !== undefined && !pattern.test(text)) throw new Error(`${path} is damaged`)
+    known = text
     return text
   }
   return {
     find,
     async make() {
-      const known = find()
-      if (known !== undefined) return known
+      const present = find()
+      if (present !== undefined) return present
       await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
       const made = crypto.randomUUID().replaceAll('-', '')
       writeFileSync(path, `${made}\n`, { mode: 0o600, flag: 'wx', flush: true })
+      known = made
       return made
     },
   }

@@ -20,10 +20,11 @@ export interface Images {
   get(name: string): Promise<Image>
 }
 
-export function createImages(engine: DockerEngine, log: (line: string) => void): Images {
+/** `signal` ends pulls. */
+export function createImages(engine: DockerEngine, log: (line: string) => void, signal: AbortSignal): Images {
   const pulls = new Map<string, Promise<void>>()
   const pullOnce = (name: string) => {
-    const pulling = pulls.get(name) ?? pull(engine, name, log).finally(() => pulls.delete(name))
+    const pulling = pulls.get(name) ?? pull(engine, name, log, signal).finally(() => pulls.delete(name))
     pulls.set(name, pulling)
     return pulling
   }
@@ -67,7 +68,12 @@ const MAX_LINE_LENGTH = 64 * 1024
 const MAX_LAYERS = 512
 
 /** Tells of its progress a line every five seconds. */
-async function pull(engine: DockerEngine, name: string, log: (line: string) => void): Promise<void> {
+async function pull(
+  engine: DockerEngine,
+  name: string,
+  log: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const layers = new Map<string, { current: number; total: number }>()
   const describe = () => {
     const sizes = [...layers.values()]
@@ -77,7 +83,7 @@ async function pull(engine: DockerEngine, name: string, log: (line: string) => v
   log(`pulling the image ${name}`)
   const timer = setInterval(() => log(`pulling the image ${name}${describe()}`), TELL_EVERY_MS)
   try {
-    const lines = linesOf(await engine.stream('POST', '/images/create', { query: whatToPull(name) }))
+    const lines = linesOf(await engine.stream('POST', '/images/create', { query: whatToPull(name), signal }))
     for await (const line of lines) {
       const { error, id, status, progressDetail } = objectOf(parseJson(line)) ?? {}
       if (error !== undefined) throw new Error(String(error))

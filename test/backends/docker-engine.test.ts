@@ -154,6 +154,22 @@ test('the guest is brought once to an engine, and again when somebody has taken 
   await again.destroy()
 })
 
+test('a server that died while it brought the guest holds nobody up', async () => {
+  const dataDirectory = newDirectory()
+  const first = backendIn(dataDirectory)
+  const environment = await created({}, first)
+  await first.close()
+  const { Config } = await dockerd.api.ask('GET', `/containers${nameOf(environment)}/json`)
+  const Labels = { 'threadbox.data': Config.Labels['threadbox.data'] }
+  const filler = JSON.stringify({ Image: 'busybox', Cmd: ['none'], Labels })
+  await dockerd.api.ask('POST', '/containers/create?name=threadbox-guest-filler', filler)
+  const second = backendIn(dataDirectory)
+  expect(await output((await second.open(environment.id))!, 'echo on')).toBe('on')
+  await (await second.open(environment.id))?.destroy()
+  await second.close()
+  expect(await owned()).not.toContain('/threadbox-guest-filler')
+})
+
 test('another build of the server brings its guest to containers with their next start', async () => {
   const dataDirectory = newDirectory()
   const first = backendIn(dataDirectory)
