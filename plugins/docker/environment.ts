@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
+import { executableInside } from '../../src/guest/install.ts'
 import type { Environment } from '../../src/plugin.ts'
 import { describeConfinement } from './confinement.ts'
 import { nameOf } from './container.ts'
@@ -143,6 +144,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     get isDestroyed() {
       return isDoomed
     },
+    executable: executableInside(guestDirectory),
     spawn: options => use(guest => guest.spawn(options)),
     connect: port => use(guest => guest.connect(port)),
     processes: {
