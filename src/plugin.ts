@@ -47,6 +47,11 @@ export interface NetworkSpec {
 export interface Backend {
   readonly name: string
   readonly isolation: 'namespaces' | 'container' | 'microvm'
+  /**
+   * How environments reach the network. `proxy`: by the server's proxy alone, at 127.0.0.1:3128 inside. `own`: by
+   * themselves, under `EnvironmentSpec.network`.
+   */
+  readonly egress: 'proxy' | 'own'
   check(): Promise<Check[]>
   /** Makes an environment and waits until it answers. A rejected create leaves nothing behind. */
   create(spec: EnvironmentSpec): Promise<Environment>
@@ -72,6 +77,12 @@ export interface Environment {
   connect(port: number): Promise<Duplex>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>
+  /** Of a backend whose egress is `own`: replaces what it may reach. When it resolves, the new rules hold. */
+  setNetwork?(network: NetworkSpec): Promise<void>
+  /** Where it has an interpreter of code cells. Cells of one language share their variables. */
+  runCode?(code: string, options: RunCodeOptions): Promise<CodeResult>
+  /** Whether `runCode` is possible here: not every template of a backend has what it takes. */
+  hasInterpreter?(): Promise<boolean>
   /** Idempotent. When it resolves, nothing is left: processes, mounts, cgroups, files. */
   destroy(): Promise<void>
 }
@@ -89,6 +100,25 @@ export interface SpawnOptions {
   pty?: TerminalSize
   /** Aborted: the whole process tree is killed; `exited` resolves once it is dead. */
   signal?: AbortSignal
+}
+
+export interface RunCodeOptions {
+  /** Python unless given. */
+  language?: string
+  env?: Readonly<Record<string, string>>
+  timeoutMs?: number
+  /** Aborted: rejects with its reason. What the cell had begun may go on. */
+  signal?: AbortSignal
+}
+
+/** What a code cell came to. */
+export interface CodeResult {
+  stdout: string
+  stderr: string
+  /** What it shows, in the order of its making: the value of its last expression, charts. */
+  results: { text?: string; images: { mediaType: string; data: string }[] }[]
+  /** The cell ended by it. */
+  error?: { name: string; value: string; traceback: string }
 }
 
 export interface TerminalSize {
@@ -231,8 +261,8 @@ export interface ModelAccess {
   id: string
   /** For `fetch`, with the API's own version path (`…/v1`). */
   baseUrl: string
-  /** The same as a process in the sandbox reaches it. */
-  insideBaseUrl: string
+  /** The same as a process in the sandbox reaches it. Reading it throws an ApiError where none can: it says why. */
+  readonly insideBaseUrl: string
   /** In place of the provider's key. */
   token: string
   /**

@@ -135,6 +135,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   return {
     name: 'docker',
     isolation: 'container',
+    egress: 'proxy',
     check: () => {
       const dataId = identity.find() ?? 'doctor'
       const guest = createGuestVolume({ engine, executable, dataId })

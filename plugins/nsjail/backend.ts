@@ -151,6 +151,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
   return {
     name: 'nsjail',
     isolation: 'namespaces',
+    egress: 'proxy',
     check: () => probeHost(ground, nsjailPath),
 
     async create(spec) {

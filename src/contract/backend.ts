@@ -1,8 +1,9 @@
 import type { Backend } from '../plugin.ts'
+import { describeConnect } from './connect.ts'
+import { describeOwnEgress, describeProxy } from './egress.ts'
 import { describeEnvironment } from './environment.ts'
 import { describeFiles } from './files.ts'
 import type { Kit } from './kit.ts'
-import { describeNetwork } from './network.ts'
 import { describeProcesses } from './processes.ts'
 import { describeSpawn } from './spawn.ts'
 import { type ServeProxy, subjectOf } from './subject.ts'
@@ -15,6 +16,7 @@ export function describeBackend(
   kit: Kit,
   name: string,
   openBackend: (serveProxy: ServeProxy) => Promise<Backend>,
+  egress: Backend['egress'] = 'proxy',
 ): void {
   kit.describe(`backend ${name}`, () => {
     const subject = subjectOf(openBackend)
@@ -31,7 +33,9 @@ export function describeBackend(
 
     describeSpawn(kit, subject)
     describeFiles(kit, subject)
-    describeNetwork(kit, subject)
+    describeConnect(kit, subject)
+    if (egress === 'proxy') describeProxy(kit, subject)
+    else describeOwnEgress(kit, subject)
     describeEnvironment(kit, subject)
     describeProcesses(kit, subject)
   })

@@ -1,7 +1,7 @@
 import { newId } from '../db/id.ts'
 import { runShell } from '../guest/shell.ts'
 import type { Kit } from './kit.ts'
-import { type BackendSubject, echoProxy } from './subject.ts'
+import type { BackendSubject } from './subject.ts'
 
 /** An environment from its creation to its end, also over a restart of the server. */
 export function describeEnvironment({ describe, test, expect }: Kit, subject: BackendSubject): void {
@@ -36,30 +36,6 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
       } finally {
         await other.destroy()
       }
-    })
-
-    test('has the proxy again for what runs in it once another instance of the backend is there', async () => {
-      const made = await create()
-      await runShell(made, {
-        command: 'while :; do (exec 3<>/dev/tcp/127.0.0.1/3128) 2>/dev/null; sleep 0.05; done &',
-      })
-      await subject.backend.close()
-      const reached = Promise.withResolvers<string>()
-      subject.serveProxy = (id, socket) => {
-        reached.resolve(id)
-        socket.destroy()
-      }
-      try {
-        subject.backend = await open()
-        await subject.backend.list()
-        expect(await reached.promise).toBe(made.id)
-      } finally {
-        subject.serveProxy = echoProxy
-        await (await subject.backend.open(made.id))?.destroy()
-      }
-      const again = await subject.backend.open(subject.environment.id)
-      if (!again) throw new Error('the first environment is lost')
-      subject.environment = again
     })
 
     test('is found by another instance of the backend, with what runs in it', async () => {

@@ -23,7 +23,7 @@ const DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
  * Runs a command to its end and keeps its output, as UTF-8 with what is not UTF-8 replaced. Throws command_timeout with
  * what was printed; rejects with the signal's reason when it was aborted. Both after the whole process tree is dead.
  */
-export async function runShell(environment: Environment, options: ShellOptions): Promise<ShellResult> {
+export async function runShell(environment: Pick<Environment, 'spawn'>, options: ShellOptions): Promise<ShellResult> {
   const { timeoutMs, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onOutput, ...command } = options
   const child = await environment.spawn(command)
   let isLate = false

@@ -2,29 +2,9 @@ import { runShell } from '../guest/shell.ts'
 import type { Kit } from './kit.ts'
 import { type BackendSubject, echoProxy } from './subject.ts'
 
-/** Servers inside, and the proxy as the only way out. */
-export function describeNetwork({ describe, test, expect }: Kit, subject: BackendSubject): void {
+/** The server's proxy as the only way out. */
+export function describeProxy({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { create, shell } = subject
-
-  describe('connect', () => {
-    test('reaches a server that an earlier command left behind', async () => {
-      await shell(
-        'mkdir -p /tmp/www && cd /tmp/www && echo served > index.html && { python3 -m http.server 8123 >/dev/null 2>&1 & }',
-      )
-      await shell(
-        'for i in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/8123) 2>/dev/null && exit; sleep 0.02; done; exit 1',
-      )
-      const socket = await subject.environment.connect(8123)
-      socket.end('GET / HTTP/1.0\r\n\r\n')
-      let answer = ''
-      for await (const chunk of socket) answer += chunk
-      expect(answer).toMatch(/served\n$/)
-    })
-
-    test('rejects when nothing listens', async () => {
-      await expect(subject.environment.connect(8124)).rejects.toMatchObject({ code: 'port_unreachable' })
-    })
-  })
 
   describe('the proxy', () => {
     const ask = 'exec 3<>/dev/tcp/127.0.0.1/3128; echo hello >&3; read -r line <&3; echo "$line"'
@@ -91,6 +71,49 @@ export function describeNetwork({ describe, test, expect }: Kit, subject: Backen
       })
       expect([stdout, stderr]).toEqual(['256\n256\n', ''])
       expect((await shell(ask)).stdout).toBe(`${subject.environment.id} hello\n`)
+    })
+
+    test('is there again for what runs inside once another instance of the backend is there', async () => {
+      const made = await create()
+      await runShell(made, {
+        command: 'while :; do (exec 3<>/dev/tcp/127.0.0.1/3128) 2>/dev/null; sleep 0.05; done &',
+      })
+      await subject.backend.close()
+      const reached = Promise.withResolvers<string>()
+      subject.serveProxy = (id, socket) => {
+        reached.resolve(id)
+        socket.destroy()
+      }
+      try {
+        subject.backend = await subject.open()
+        await subject.backend.list()
+        expect(await reached.promise).toBe(made.id)
+      } finally {
+        subject.serveProxy = echoProxy
+        await (await subject.backend.open(made.id))?.destroy()
+      }
+      const again = await subject.backend.open(subject.environment.id)
+      if (!again) throw new Error('the first environment is lost')
+      subject.environment = again
+    })
+  })
+}
+
+/** Environments that reach the network by themselves. */
+export function describeOwnEgress({ describe, test, expect }: Kit, subject: BackendSubject): void {
+  describe('its own way out', () => {
+    test('is what the backend says it has, and no proxy is named to a process', async () => {
+      expect(subject.backend.egress).toBe('own')
+      expect((await subject.shell('env | grep -i proxy')).stdout).toBe('')
+    })
+
+    test('is changed while it is there, and told to the operator', async () => {
+      const { environment } = subject
+      await environment.setNetwork?.({ mode: 'none', layers: [] })
+      expect(environment.confinement.join('\n')).toMatch(/^network: none/m)
+      await environment.setNetwork?.({ mode: 'public', layers: [{ allowOut: ['192.0.2.1'] }] })
+      expect(environment.confinement.join('\n')).toContain('192.0.2.1')
+      await environment.setNetwork?.({ mode: 'public', layers: [] })
     })
   })
 }

@@ -1,0 +1,116 @@
+import { ApiError, messageOf } from '../../src/errors.ts'
+import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
+import { checkE2b } from './checks.ts'
+import { type Connection, createControl, type Described, missingKey } from './control.ts'
+import { type KeptEnvironment, keepEnvironment } from './environment.ts'
+import { labelOf } from './label.ts'
+import { leaseMs } from './lease.ts'
+import { networkOf } from './network.ts'
+
+export interface E2bOptions {
+  dataDirectory: string
+  /** Where E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN are. */
+  connection: Connection
+  /** What sandboxes start from unless their agent says. */
+  template: string
+  /** Environments that are not used for this long are paused. 0: never. */
+  idleMs: number
+  /** Where sandboxes reach this server, if they do. */
+  publicUrl?: string
+  log(line: string): void
+}
+
+/** Environments in sandboxes of E2B. Nothing is loaded or asked before the first use. */
+export function createE2bBackend(options: E2bOptions): Backend {
+  const { dataDirectory, connection, template, idleMs, log } = options
+  const label = labelOf(dataDirectory)
+  const closed = new AbortController()
+  const control = createControl(connection, () => label.get(), closed.signal)
+  const environments = new Map<string, KeptEnvironment>()
+  const opening = new Map<string, Promise<KeptEnvironment | undefined>>()
+  const server = crypto.randomUUID()
+
+  const keep = (id: string, sandboxId: string, parts: Partial<Parameters<typeof keepEnvironment>[0]>) => {
+    const environment = keepEnvironment({
+      ...{ id, sandboxId, control, idleMs, server, log, confinement: [], networkLine: 'network: not known', ...parts },
+      onDestroyed: () => environments.delete(id),
+    })
+    environments.set(id, environment)
+    return environment
+  }
+
+  const find = async (id: string) => {
+    const sandboxId = await control.find(id)
+    const described = sandboxId === undefined ? undefined : await control.describe(sandboxId)
+    if (sandboxId === undefined || !described) return undefined
+    return keep(id, sandboxId, { confinement: confinementOf(described), networkLine: networkLineOf(described) })
+  }
+
+  return {
+    name: 'e2b',
+    isolation: 'microvm',
+    egress: 'own',
+    check: () => checkE2b(connection, control, options),
+
+    async create(spec: EnvironmentSpec) {
+      if (!connection.E2B_API_KEY) throw missingKey()
+      const network = networkOf(spec.network ?? { mode: 'public', layers: [] })
+      const timeoutMs = leaseMs(idleMs)
+      const wanted = { id: spec.id, template: spec.template ?? template, env: spec.env ?? {}, network, timeoutMs }
+      try {
+        const made = await control.create(wanted)
+        const described = await control.describe(made.sandboxId)
+        const environment = keep(spec.id, made.sandboxId, {
+          made,
+          networkLine: network.line,
+          confinement: described ? confinementOf(described) : [],
+        })
+        return environment
+      } catch (error) {
+        const left = await control.find(spec.id).catch(() => undefined)
+        if (left !== undefined) {
+          await control.kill(left).catch(problem => log(`${spec.id} could not be removed: ${messageOf(problem)}`))
+        }
+        throw error
+      }
+    },
+
+    async open(id) {
+      if (!/^[a-zA-Z0-9_-]{1,100}$/.test(id)) return undefined
+      const known = environments.get(id)
+      if (known) return known
+      if (!label.exists()) return undefined
+      if (!connection.E2B_API_KEY) throw missingKey()
+      const found = opening.get(id) ?? find(id).finally(() => opening.delete(id))
+      opening.set(id, found)
+      return found
+    },
+
+    async list() {
+      // Without one there was never a sandbox: whoever uses another backend is asked nothing, and loads nothing.
+      if (!label.exists()) return []
+      if (!connection.E2B_API_KEY) throw missingKey()
+      return await control.list()
+    },
+
+    async close() {
+      closed.abort(new ApiError('shutting_down', 'The server is shutting down.'))
+      for (const environment of environments.values()) environment.release()
+      environments.clear()
+    },
+  }
+}
+
+const confinementOf = ({ memoryMB, cpuCount }: Described): string[] => [
+  'isolation: a virtual machine of E2B',
+  `memory: ${memoryMB} MB, by the template`,
+  'processes: what the memory holds',
+  `cpu: ${cpuCount} cores, by the template`,
+  'disk: by the template',
+]
+
+function networkLineOf({ allowInternetAccess, allowOut, denyOut }: Described): string {
+  if (allowOut.length > 0) return `network: ${allowOut.join(', ')}, by itself`
+  if (allowInternetAccess === false) return 'network: none'
+  return `network: what is public, by itself${denyOut.length > 0 ? `, but ${denyOut.join(', ')}` : ''}`
+}

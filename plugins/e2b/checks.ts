@@ -1,0 +1,38 @@
+import { messageOf } from '../../src/errors.ts'
+import type { Check } from '../../src/plugin.ts'
+import type { Connection, Control } from './control.ts'
+
+/** What a server whose sandboxes are on E2B needs. */
+export async function checkE2b(
+  connection: Connection,
+  control: Control,
+  { publicUrl }: { publicUrl?: string },
+): Promise<Check[]> {
+  const key: Check = {
+    name: 'E2B key',
+    required: true,
+    ok: Boolean(connection.E2B_API_KEY),
+    detail: connection.E2B_API_KEY ? 'E2B_API_KEY is set' : 'E2B_API_KEY is not set',
+    remedy: 'start with E2B_API_KEY, a key of your E2B project',
+  }
+  const gateway: Check = {
+    name: 'way back',
+    required: false,
+    ok: publicUrl !== undefined,
+    detail: publicUrl ?? 'engines that run inside a sandbox cannot reach the model gateway',
+    remedy: 'start with --public-url, where sandboxes at E2B reach this server',
+  }
+  if (!key.ok) return [key, gateway]
+  const answered = await control.probe().then(
+    () => undefined,
+    error => messageOf(error),
+  )
+  const api: Check = {
+    name: 'E2B',
+    required: true,
+    ok: answered === undefined,
+    detail: answered ?? `${connection.E2B_API_URL ?? connection.E2B_DOMAIN ?? 'e2b.app'} answers`,
+    remedy: 'see E2B_API_KEY, E2B_API_URL and E2B_DOMAIN, and whether this machine reaches it',
+  }
+  return [key, api, gateway]
+}

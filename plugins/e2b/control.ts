@@ -1,0 +1,152 @@
+import { ApiError } from '../../src/errors.ts'
+import type { E2bNetwork } from './network.ts'
+import { retrying } from './retry.ts'
+import { type Box, failureOf, loadSdk, type Sdk } from './sdk.ts'
+
+/** Where E2B is, by the environment's E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN. */
+export type Connection = Readonly<Record<string, string | undefined>>
+
+export interface NewSandbox {
+  id: string
+  template: string
+  env: Readonly<Record<string, string>>
+  network: E2bNetwork
+  timeoutMs: number
+}
+
+export interface Described {
+  memoryMB: number
+  cpuCount: number
+  allowInternetAccess?: boolean
+  allowOut: string[]
+  denyOut: string[]
+}
+
+/** E2B's control plane, for the sandboxes of one data directory. Errors are ApiErrors. */
+export interface Control {
+  /** Rejects when it does not answer, or refuses the key. */
+  probe(): Promise<void>
+  create(wanted: NewSandbox): Promise<Box>
+  /** E2B's own id of an environment's sandbox. */
+  find(environmentId: string): Promise<string | undefined>
+  /** Ids of all environments. */
+  list(): Promise<string[]>
+  describe(sandboxId: string): Promise<Described | undefined>
+  /** Resumes it when it is paused. It then has at least this time. */
+  connect(sandboxId: string, timeoutMs: number): Promise<Box>
+  extend(sandboxId: string, timeoutMs: number): Promise<void>
+  /** Its processes end; its files stay. */
+  pause(sandboxId: string): Promise<void>
+  setNetwork(sandboxId: string, network: E2bNetwork): Promise<void>
+  kill(sandboxId: string): Promise<void>
+}
+
+/** What sandboxes are found by again. */
+const LABEL = 'threadbox'
+const ENVIRONMENT = 'threadboxEnvironment'
+
+const REQUEST_MS = 60_000
+
+export function createControl(connection: Connection, label: () => Promise<string>, signal: AbortSignal): Control {
+  let loading: Promise<Sdk> | undefined
+  const options = () => {
+    const { E2B_API_KEY: apiKey, E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl, E2B_DOMAIN: domain } = connection
+    if (!apiKey) throw missingKey()
+    return {
+      apiKey,
+      requestTimeoutMs: REQUEST_MS,
+      ...(apiUrl && { apiUrl }),
+      ...(sandboxUrl && { sandboxUrl }),
+      ...(domain && { domain }),
+    }
+  }
+
+  /** Repeated where that is no harm; the SDK itself waits as long as a 429 asks to. */
+  const ask = async <T>(call: (sdk: Sdk) => Promise<T>): Promise<T> => {
+    loading ??= loadSdk()
+    const sdk = await loading
+    const waitOf = (error: unknown) => {
+      const status = sdk.statusOf(error)
+      return (status === undefined && !(error instanceof ApiError)) || status === 429 || (status ?? 0) >= 500
+        ? 0
+        : undefined
+    }
+    return await retrying(() => call(sdk), { signal, waitOf }).catch(error => {
+      throw failureOf(sdk, error)
+    })
+  }
+
+  const page = async (sdk: Sdk, metadata: Record<string, string>) => {
+    const paginator = sdk.Sandbox.list({ ...options(), query: { metadata } })
+    const found: { sandboxId: string; metadata: Record<string, string> }[] = []
+    while (paginator.hasNext) found.push(...(await paginator.nextItems()))
+    return found
+  }
+  const sandboxOf = async (sdk: Sdk, environmentId: string) =>
+    (await page(sdk, { [LABEL]: await label(), [ENVIRONMENT]: environmentId }))[0]?.sandboxId
+
+  return {
+    probe: () => ask(async sdk => void (await sdk.Sandbox.list({ ...options(), limit: 1 }).nextItems())),
+    create: ({ id, template, env, network, timeoutMs }) =>
+      ask(async sdk => {
+        try {
+          return await sdk.Sandbox.create(template, {
+            ...options(),
+            timeoutMs,
+            envs: { ...env },
+            metadata: { [LABEL]: await label(), [ENVIRONMENT]: id },
+            // Also when this server is gone: what is paused is kept, and costs nothing.
+            lifecycle: { onTimeout: 'pause' },
+            allowInternetAccess: network.allowInternetAccess,
+            network: { ...listsOf(network), allowPublicTraffic: false },
+          })
+        } catch (error) {
+          if (sdk.statusOf(error) === 404)
+            throw new ApiError('invalid_request', `There is no E2B template ${template}.`)
+          // It may have been made, although the answer was lost.
+          const made = sdk.statusOf(error) === 429 ? undefined : await sandboxOf(sdk, id).catch(() => undefined)
+          if (made === undefined) throw error
+          return await sdk.Sandbox.connect(made, { ...options(), timeoutMs })
+        }
+      }),
+    find: environmentId => ask(sdk => sandboxOf(sdk, environmentId)),
+    list: () =>
+      ask(async sdk =>
+        (await page(sdk, { [LABEL]: await label() })).flatMap(({ metadata }) => metadata[ENVIRONMENT] ?? []),
+      ),
+    describe: sandboxId =>
+      ask(async sdk => {
+        const found = await sdk.Sandbox.getInfo(sandboxId, options()).catch(error => {
+          if (sdk.statusOf(error) === 404) return undefined
+          throw error
+        })
+        if (!found) return undefined
+        const { memoryMB, cpuCount, allowInternetAccess, network } = found
+        return {
+          memoryMB,
+          cpuCount,
+          ...(allowInternetAccess !== undefined && { allowInternetAccess }),
+          allowOut: network?.allowOut ?? [],
+          denyOut: network?.denyOut ?? [],
+        }
+      }),
+    connect: (sandboxId, timeoutMs) => ask(sdk => sdk.Sandbox.connect(sandboxId, { ...options(), timeoutMs })),
+    extend: (sandboxId, timeoutMs) => ask(sdk => sdk.Sandbox.setTimeout(sandboxId, timeoutMs, options())),
+    pause: sandboxId =>
+      ask(async sdk => void (await sdk.Sandbox.pause(sandboxId, { ...options(), keepMemory: false }))),
+    setNetwork: (sandboxId, network) =>
+      ask(sdk =>
+        sdk.Sandbox.updateNetwork(
+          sandboxId,
+          { ...listsOf(network), allowInternetAccess: network.allowInternetAccess },
+          options(),
+        ),
+      ),
+    kill: sandboxId => ask(async sdk => void (await sdk.Sandbox.kill(sandboxId, options()))),
+  }
+}
+
+const listsOf = ({ allowOut, denyOut }: E2bNetwork) => ({ ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) })
+
+export const missingKey = () =>
+  new ApiError('sandbox_unavailable', 'E2B_API_KEY is not set: start the server with the key of your E2B project.')

@@ -1,0 +1,140 @@
+import { posix } from 'node:path'
+import { ApiError } from '../../src/errors.ts'
+import { runShell, type ShellResult } from '../../src/guest/shell.ts'
+import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin.ts'
+import type { Envd } from './envd.ts'
+
+/** A listing longer than this is refused rather than cut. */
+const MAX_ENTRIES = 10_000
+const MAX_LISTING_BYTES = 8 * 1024 * 1024
+
+/** What the scripts below end with. */
+const MISSING = 44
+const REFUSED = 45
+
+const missing = `[[ -e $1 || -L $1 ]] || exit ${MISSING}`
+
+/** Of each entry: nine fields, and for a link what it leads to has the size and the mode. */
+const FIELDS = String.raw`%p\0%y\0%Y\0%u\0%g\0%T@\0%l\0`
+const DESCRIBE = String.raw`-printf '${FIELDS}' \( -type l -exec stat -L --printf '%s\0%a\0' {} \; -o -printf '%s\0%m\0' \)`
+
+const scripts = {
+  /** Writes the size of what may be read. */
+  readable: `[[ -e $1 ]] || exit ${MISSING}; [[ -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; stat -L -c %s -- "$1"`,
+  writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }`,
+  info: `find -P "$1" -maxdepth 0 ${DESCRIBE}; :`,
+  list: `${missing}; [[ -d $1 ]] || { echo "Not a directory: $1"; exit ${REFUSED}; }; find -H "$1" -mindepth 1 -maxdepth "$2" ${DESCRIBE}; :`,
+  makeDirectory: `[[ -d $1 ]] && { echo there; exit; }; mkdir -p -- "$1" || exit ${REFUSED}`,
+  rename: `${missing}; mkdir -p -- "\${2%/*}/" && mv -T -- "$1" "$2" || exit ${REFUSED}`,
+  remove: `${missing}; rm -rf -- "$1" || exit ${REFUSED}`,
+}
+
+/** File operations by programs that every Debian has; contents go by the daemon's own way, of any size. */
+export function filesInside(
+  use: <T>(action: (envd: Envd) => Promise<T>) => Promise<T>,
+  spawn: Environment['spawn'],
+): EnvironmentFiles {
+  const run = async (name: keyof typeof scripts, ...args: string[]): Promise<ShellResult> => {
+    const command = ['/bin/bash', '-c', scripts[name], 'threadbox-files', ...args]
+    const result = await runShell({ spawn }, { command, cwd: '/', maxOutputBytes: MAX_LISTING_BYTES })
+    const { exitCode, stdout, stderr } = result
+    const path = args[0] ?? ''
+    if (exitCode === MISSING) throw new ApiError('file_not_found', `No such file: ${path}`)
+    if (exitCode === 0) return result
+    const said = (stdout.trim() || stderr.trim()).slice(0, 1000)
+    // A part of the path is a file, or it is not there.
+    if (/No such file or directory/.test(said)) throw new ApiError('file_not_found', `No such file: ${path}`)
+    throw new ApiError('invalid_request', said || `The operation failed: ${path}`)
+  }
+
+  return {
+    async read(path, signal) {
+      const { stdout } = await run('readable', path)
+      // Files that the kernel makes up say that they are empty.
+      if (Number(stdout) > 0) return await use(envd => envd.download(path, signal))
+      const child = await spawn({ command: ['cat', '--', path], cwd: '/', ...(signal && { signal }) })
+      void child.stderr.cancel()
+      return { size: 0, body: child.stdout }
+    },
+    async write(path, body, signal) {
+      signal?.throwIfAborted()
+      await run('writable', path)
+      let size = 0
+      const counted = streamOf(body).pipeThrough(
+        new TransformStream<Uint8Array, Uint8Array>({
+          transform(chunk, controller) {
+            size += chunk.byteLength
+            controller.enqueue(chunk)
+          },
+        }),
+      )
+      await use(envd => envd.upload(path, counted, signal))
+      return size
+    },
+    async info(path) {
+      const [info] = infosOf((await run('info', path)).stdout)
+      return info
+    },
+    async list(path, depth = 1) {
+      const { stdout, truncated } = await run('list', path, String(depth))
+      const found = truncated ? [] : infosOf(stdout)
+      if (truncated || found.length > MAX_ENTRIES) {
+        throw new ApiError('invalid_request', `The listing has more than ${MAX_ENTRIES} entries.`)
+      }
+      return found.sort((a, b) => (a.path < b.path ? -1 : 1))
+    },
+    makeDirectory: async path => (await run('makeDirectory', path)).stdout === '',
+    async rename(from, to) {
+      await run('rename', from, to)
+    },
+    async remove(path) {
+      if (posix.normalize(path) === '/') throw new ApiError('invalid_request', 'The root cannot be removed.')
+      await run('remove', path)
+    },
+  }
+}
+
+function streamOf(body: Uint8Array | ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  if (!(body instanceof Uint8Array)) return body
+  return new ReadableStream({
+    start(controller) {
+      if (body.byteLength > 0) controller.enqueue(body)
+      controller.close()
+    },
+  })
+}
+
+function infosOf(text: string): FileInfo[] {
+  const fields = text.split('\0')
+  const found: FileInfo[] = []
+  for (let at = 0; at + 9 <= fields.length; at += 9) {
+    const [path = '', own, led, owner = '', group = '', time, link = '', size, mode] = fields.slice(at, at + 9)
+    const bits = Number.parseInt(mode ?? '0', 8)
+    found.push({
+      name: posix.basename(path),
+      path,
+      type: led === 'd' ? 'dir' : 'file',
+      size: Number(size),
+      mode: bits,
+      permissions: permissionsOf(own ?? '', own === 'l' ? 0o777 : bits),
+      owner,
+      group,
+      modifiedTime: new Date(Number(time) * 1000).toISOString(),
+      ...(own === 'l' && { symlinkTarget: link }),
+    })
+  }
+  return found
+}
+
+/** As ls prints them. */
+function permissionsOf(kind: string, mode: number): string {
+  const letters = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
+  for (const [bit, place, letter] of [
+    [0o4000, 2, 's'],
+    [0o2000, 5, 's'],
+    [0o1000, 8, 't'],
+  ] as const) {
+    if (mode & bit) letters[place] = letters[place] === 'x' ? letter : letter.toUpperCase()
+  }
+  return (kind === 'd' || kind === 'l' ? kind : '-') + letters.join('')
+}

@@ -1,0 +1,65 @@
+import type { Sandbox as PlainSandbox } from 'e2b'
+import { ApiError, messageOf } from '../../src/errors.ts'
+
+/** Where a sandbox's daemon is, and what opens it. Never shown. */
+export interface Access {
+  url: string
+  headers: Readonly<Record<string, string>>
+}
+
+/** The port of the code interpreter, where a template has it. */
+export const INTERPRETER_PORT = 49_999
+
+const ENVD_PORT = 49_983
+
+/**
+ * The SDK, loaded at its first use: it takes a third of a second of one core, and tens of megabytes. A sandbox of it also says where its
+ * daemon is: the SDK's own calls decode what a command prints as text, and here it is bytes.
+ */
+export async function loadSdk() {
+  const [{ Sandbox: CodeSandbox }, errors] = await Promise.all([import('@e2b/code-interpreter'), import('e2b')])
+
+  class Sandbox extends CodeSandbox {
+    accessTo(port = ENVD_PORT): Access {
+      const place = { sandboxDomain: this.sandboxDomain, envdPort: port }
+      return {
+        // One address for all sandboxes serves only the daemon's port: others have a host of their own.
+        url:
+          port === ENVD_PORT
+            ? this.connectionConfig.getSandboxUrl(this.sandboxId, place)
+            : this.connectionConfig.getSandboxDirectUrl(this.sandboxId, place),
+        headers: {
+          'e2b-sandbox-id': this.sandboxId,
+          'e2b-sandbox-port': String(port),
+          ...(this.envdAccessToken && { 'x-access-token': this.envdAccessToken }),
+          ...(this.trafficAccessToken && { 'e2b-traffic-access-token': this.trafficAccessToken }),
+        },
+      }
+    }
+  }
+
+  /** How the control plane failed; undefined for an error of another kind. */
+  const statusOf = (error: unknown): number | undefined => {
+    if (error instanceof errors.RateLimitError) return 429
+    if (error instanceof errors.ServiceBusyError) return 503
+    if (error instanceof errors.NotFoundError) return 404
+    if (error instanceof errors.AuthenticationError) return 401
+    return error instanceof errors.SandboxError ? error.statusCode : undefined
+  }
+
+  return { Sandbox, statusOf }
+}
+
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>
+export type Box = InstanceType<Sdk['Sandbox']>
+export type SandboxNetwork = NonNullable<NonNullable<Parameters<typeof PlainSandbox.create>[1]>['network']>
+
+/** What a caller may know of a failure of the control plane. */
+export function failureOf(sdk: Sdk, error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const status = sdk.statusOf(error)
+  if (status === 404) return new ApiError('sandbox_unavailable', `E2B does not have it: ${messageOf(error)}`)
+  const why =
+    status === 401 ? 'E2B refuses the key: set E2B_API_KEY to one of this E2B' : `E2B failed: ${messageOf(error)}`
+  return new ApiError('sandbox_unavailable', why)
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { newId } from '../../../src/db/id.ts'
+import { runShell } from '../../../src/guest/shell.ts'
+import type { Backend } from '../../../src/plugin.ts'
+
+/** A sandbox of the fake. */
+export type Box = Awaited<ReturnType<typeof createBox>>
+
+interface Wanted {
+  templateID: string
+  metadata?: Record<string, string>
+  timeout?: number
+  autoPause?: boolean
+  network?: unknown
+  allow_internet_access?: boolean
+  envVars?: Record<string, string>
+  interpreter: boolean
+  internet?: number
+}
+
+/** All processes but pid 1, which is the jail's, and this shell. */
+const signalAll = (name: string) =>
+  `for p in /proc/[0-9]*; do p=\${p#/proc/}; [[ $p != 1 && $p != $$ ]] && kill -${name} $p; done 2>/dev/null; true`
+
+/** A machine's, with a bound on what a fork bomb takes of the one that all of them share. */
+const limits = { memoryMb: 1024, processes: 600, cpus: 2, diskMb: 192 }
+
+export async function createBox(backend: Backend, daemon: string, wanted: Wanted) {
+  const { templateID, metadata = {}, timeout = 15, autoPause = false, interpreter, internet, envVars = {} } = wanted
+  const environment = await backend.create({ id: newId('env'), limits })
+  const id = `i${randomBytes(10).toString('hex')}`
+  const token = randomBytes(16).toString('hex')
+  const startedAt = new Date()
+  const connections = new Set<() => void>()
+  let timer: Timer | undefined
+  let endAt = new Date()
+  let isStopped = false
+
+  const startDaemon = async () => {
+    const { stdout } = await runShell(environment, { command: 'tr "\\0" "\\n" </proc/1/cmdline | head -n 4' })
+    await environment.files.write('/usr/local/envd.js', Buffer.from(daemon))
+    await environment.spawn({
+      command: [...stdout.trim().split('\n'), 'run', '/usr/local/envd.js'],
+      env: {
+        BUN_BE_BUN: '1',
+        ENVD_TOKEN: token,
+        ENVD_DEFAULTS: JSON.stringify(envVars),
+        ...(interpreter && { INTERPRETER: '1' }),
+        ...(internet && { INTERNET: String(internet) }),
+      },
+    })
+    for (;;) {
+      const port = await environment.connect(49_983).catch(() => undefined)
+      port?.destroy()
+      if (port) return
+      await Bun.sleep(10)
+    }
+  }
+
+  const box = {
+    id,
+    environment,
+    state: 'running' as 'running' | 'paused',
+    network: wanted.network,
+    allowsInternet: wanted.allow_internet_access,
+    envVars: wanted.envVars,
+    /** Connections of clients, which a pause and a kill end. */
+    connections,
+    onGone: () => {},
+    get access() {
+      return { sandboxID: id, templateID, clientID: 'fake', envdVersion: '0.5.9', envdAccessToken: token }
+    },
+    get info() {
+      const size = { cpuCount: limits.cpus, memoryMB: limits.memoryMb, diskSizeMB: limits.diskMb }
+      return { ...box.access, ...size, metadata, startedAt, endAt, state: box.state }
+    },
+    setTimeout(seconds: number, { onlyLonger = false } = {}) {
+      const wantedEnd = new Date(Date.now() + seconds * 1000)
+      if (onlyLonger && wantedEnd < endAt) return
+      endAt = wantedEnd
+      clearTimeout(timer)
+      timer = setTimeout(() => void (autoPause ? box.pause(true) : box.kill()), seconds * 1000)
+    },
+    async pause(keepMemory: boolean) {
+      if (box.state === 'paused') return
+      box.state = 'paused'
+      clearTimeout(timer)
+      for (const cut of connections) cut()
+      isStopped = keepMemory
+      if (keepMemory) await runShell(environment, { command: signalAll('STOP') })
+      else await environment.pause?.()
+    },
+    async resume() {
+      if (box.state === 'running') return
+      if (isStopped) await runShell(environment, { command: signalAll('CONT') })
+      else await startDaemon()
+      box.state = 'running'
+      endAt = new Date()
+    },
+    async kill() {
+      box.onGone()
+      clearTimeout(timer)
+      box.state = 'paused'
+      for (const cut of connections) cut()
+      await environment.destroy()
+    },
+  }
+  await startDaemon()
+  box.setTimeout(timeout)
+  return box
+}
