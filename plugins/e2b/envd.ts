@@ -29,7 +29,8 @@ export interface Envd {
   signal(pid: number, name: 'SIGTERM' | 'SIGKILL'): Promise<void>
   resize(pid: number, size: TerminalSize): Promise<void>
   download(path: string, signal?: AbortSignal): Promise<{ size: number; body: ReadableStream<Uint8Array> }>
-  upload(path: string, body: ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<void>
+  /** Replaces a file's content; its mode stays. */
+  upload(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
 }
 
 /** The sandbox is paused, or it is no more: whoever stands before it says so, and nothing was done. */
@@ -50,7 +51,7 @@ const AUTHORIZATION = `Basic ${Buffer.from('root:').toString('base64')}`
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export function createEnvd({ url, headers }: Access): Envd {
-  const send = async (path: string, init: RequestInit & { duplex?: 'half' }): Promise<Response> => {
+  const send = async (path: string, init: RequestInit): Promise<Response> => {
     const given = { ...headers, authorization: AUTHORIZATION, ...(init.headers as Record<string, string>) }
     // A command may be silent for hours; what bounds a request is its signal.
     const response = await fetch(`${url}${path}`, { ...init, headers: given, timeout: false } as RequestInit)
@@ -121,21 +122,16 @@ export function createEnvd({ url, headers }: Access): Envd {
       const response = await again(() => send(place(path), init), true, signal)
       return { size: Number(response.headers.get('content-length') ?? 0), body: response.body ?? empty() }
     },
-    async upload(path, body, signal) {
+    async upload(path, bytes, signal) {
       const boundary = `threadbox-${crypto.randomUUID()}`
       const init = {
         method: 'POST',
         headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
-        body: multipart(boundary, body),
-        duplex: 'half' as const,
+        body: multipart(boundary, bytes),
         ...(signal && { signal }),
       }
-      try {
-        await (await send(place(path), init)).body?.cancel()
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw failureOf(error)
-      }
+      const response = await again(() => send(place(path), init), true, signal)
+      await response.body?.cancel()
     },
   }
 }
@@ -185,22 +181,9 @@ function eventOf(message: unknown): ProcessEvent | undefined {
   return undefined
 }
 
-/** One part, `file`, of any length. */
-function multipart(boundary: string, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+/** One part, `file`: what envd takes of any version. */
+function multipart(boundary: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const disposition = 'Content-Disposition: form-data; name="file"; filename="file"'
   const head = `--${boundary}\r\n${disposition}\r\nContent-Type: application/octet-stream\r\n\r\n`
-  const reader = body.getReader()
-  return new ReadableStream<Uint8Array>(
-    {
-      start: controller => controller.enqueue(Buffer.from(head)),
-      async pull(controller) {
-        const { value, done } = await reader.read()
-        if (!done) return controller.enqueue(value)
-        controller.enqueue(Buffer.from(`\r\n--${boundary}--\r\n`))
-        controller.close()
-      },
-      cancel: reason => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
+  return Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
 }

@@ -8,6 +8,9 @@ import type { Envd } from './envd.ts'
 const MAX_ENTRIES = 10_000
 const MAX_LISTING_BYTES = 8 * 1024 * 1024
 
+/** Longer files go in parts: each can be sent again, and a sandbox that refuses one is not sent the rest. */
+const PART_BYTES = 8 * 1024 * 1024
+
 /** What the scripts below end with. */
 const MISSING = 44
 const REFUSED = 45
@@ -22,6 +25,8 @@ const scripts = {
   /** Writes the size of what may be read. */
   readable: `[[ -e $1 ]] || exit ${MISSING}; [[ -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; stat -L -c %s -- "$1"`,
   writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }`,
+  append: `cat -- "$2" >>"$1" || exit ${REFUSED}`,
+  discard: 'rm -f -- "$1"',
   info: `find -P "$1" -maxdepth 0 ${DESCRIBE}; :`,
   list: `${missing}; [[ -d $1 ]] || { echo "Not a directory: $1"; exit ${REFUSED}; }; find -H "$1" -mindepth 1 -maxdepth "$2" ${DESCRIBE}; :`,
   makeDirectory: `[[ -d $1 ]] && { echo there; exit; }; mkdir -p -- "$1" || exit ${REFUSED}`,
@@ -47,6 +52,17 @@ export function filesInside(
     throw new ApiError('invalid_request', said || `The operation failed: ${path}`)
   }
 
+  /** By a file of its own: what is sent twice because an answer was lost must not be there twice. */
+  const append = async (path: string, bytes: Uint8Array, signal: AbortSignal | undefined) => {
+    const part = `/tmp/.threadbox-${crypto.randomUUID()}`
+    try {
+      await use(envd => envd.upload(part, bytes, signal))
+      await run('append', path, part)
+    } finally {
+      await run('discard', part)
+    }
+  }
+
   return {
     async read(path, signal) {
       const { stdout } = await run('readable', path)
@@ -57,18 +73,16 @@ export function filesInside(
       return { size: 0, body: child.stdout }
     },
     async write(path, body, signal) {
-      signal?.throwIfAborted()
       await run('writable', path)
       let size = 0
-      const counted = streamOf(body).pipeThrough(
-        new TransformStream<Uint8Array, Uint8Array>({
-          transform(chunk, controller) {
-            size += chunk.byteLength
-            controller.enqueue(chunk)
-          },
-        }),
-      )
-      await use(envd => envd.upload(path, counted, signal))
+      let isFirst = true
+      for await (const bytes of partsOf(body)) {
+        signal?.throwIfAborted()
+        size += bytes.byteLength
+        if (isFirst) await use(envd => envd.upload(path, bytes, signal))
+        else await append(path, bytes, signal)
+        isFirst = false
+      }
       return size
     },
     async info(path) {
@@ -94,14 +108,22 @@ export function filesInside(
   }
 }
 
-function streamOf(body: Uint8Array | ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-  if (!(body instanceof Uint8Array)) return body
-  return new ReadableStream({
-    start(controller) {
-      if (body.byteLength > 0) controller.enqueue(body)
-      controller.close()
-    },
-  })
+/** At least one, so that an empty file is made too. Leaving the loop cancels the stream. */
+async function* partsOf(body: Uint8Array | ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (body instanceof Uint8Array) return yield body
+  let chunks: Uint8Array[] = []
+  let held = 0
+  let isFirst = true
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    held += chunk.byteLength
+    if (held < PART_BYTES) continue
+    yield Buffer.concat(chunks)
+    chunks = []
+    held = 0
+    isFirst = false
+  }
+  if (held > 0 || isFirst) yield Buffer.concat(chunks)
 }
 
 function infosOf(text: string): FileInfo[] {

@@ -78,7 +78,8 @@ trap 'mark=$tb_mark; sweep; exit 137' TERM
 if [[ $tb_input == pipe ]]; then (begin; exec <&4 2>&5 4<&- 5>&-; exec "$@") &
 else (begin; exec 2>&5 4<&- 5>&-; exec "$@") &
 fi
-wait -f $!
+set +m
+wait $!
 code=$?
 tell "end $code"
 tell end >&5

@@ -23,7 +23,7 @@ const signalAll = (name: string) =>
   `for p in /proc/[0-9]*; do p=\${p#/proc/}; [[ $p != 1 && $p != $$ ]] && kill -${name} $p; done 2>/dev/null; true`
 
 /** A machine's, with a bound on what a fork bomb takes of the one that all of them share. */
-const limits = { memoryMb: 1024, processes: 600, cpus: 2, diskMb: 192 }
+const limits = { memoryMb: 1024, processes: 600, cpus: 2, diskMb: 128 }
 
 export async function createBox(backend: Backend, daemon: string, wanted: Wanted) {
   const { templateID, metadata = {}, timeout = 15, autoPause = false, interpreter, internet, envVars = {} } = wanted
