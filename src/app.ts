@@ -104,6 +104,11 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const request = routable(received)
       if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
       receivedAs.set(request, received)
+      const { publicUrl } = runtime.config
+      if (publicUrl !== undefined && new URL(request.url).pathname.startsWith('/gateway/')) {
+        // Its tokens are of runs, and no key: programs in sandboxes show them.
+        return await runtime.gateway.handle(request, 'public', () => server.onAdmitted?.(received))
+      }
       const place = placeOf(request)
       // Who has a link may use it from anywhere: a page of a preview has no origin to be named.
       const origins = place?.link === undefined ? runtime.config.origins : undefined

@@ -44,9 +44,13 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   const db = await openIn(dataDirectory)
   const lock = lockDirectory(dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${dataDirectory}`)
-  const gateway = createModelGateway(db, config.models, process.env, log)
+  const gateway = createModelGateway(db, config.models, process.env, log, config.publicUrl)
   const networks = createNetworks(db, config)
-  const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
+  const egress = createEgress({
+    policyOf: networks.policyOf,
+    local: (request, environmentId) => gateway.handle(request, { environmentId }),
+    log,
+  })
   const { backends, engines, files } = await load(config, { dataDirectory, serveProxy: egress.serve, log })
   for (const [name, file] of files) rememberPlugin(db, name, basename(file))
   await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))

@@ -116,6 +116,10 @@ function startRun(
           ...spender,
           runId: run.id,
           budgets,
+          inside: {
+            environmentId: sandbox.environmentId,
+            via: runtime.backends.get(sandbox.backend)?.egress === 'own' ? 'public' : 'relay',
+          },
           ...(keyId !== undefined && { keyId }),
           ...(model !== undefined && { model }),
         })

@@ -12,6 +12,7 @@ export function createModelGateway(
   config: ModelConfig,
   environment: Readonly<Record<string, string | undefined>>,
   log: (line: string) => void,
+  publicUrl?: string,
 ): Gateway {
   const { budgets, prices, modelWindow } = config
   const providers = readProviders(config, environment)
@@ -27,7 +28,7 @@ export function createModelGateway(
     budgets,
     log,
     prices: createPrices(prices, log),
-    insideOrigin: PROXY_URL,
+    origins: { relay: PROXY_URL, ...(publicUrl !== undefined && { public: publicUrl }) },
     ...(model !== undefined && { defaultModel: model }),
     ...(modelWindow !== undefined && { defaultWindow: modelWindow }),
   })

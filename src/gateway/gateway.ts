@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createHmac, randomBytes } from 'node:crypto'
+import { ApiError } from '../errors.ts'
 import type { ModelAccess } from '../plugin.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
 import { tokenOf } from './headers.ts'
@@ -7,14 +8,14 @@ import type { Prices } from './prices.ts'
 import { findModel, nameModel, type Provider } from './providers.ts'
 import { refusal } from './refusal.ts'
 import { findRoute, splitPath } from './routes.ts'
-import { type CallUsage, createSession, type GatewayRun, type Session } from './session.ts'
+import { type CallUsage, createSession, type GatewayRun, type Inside, type Session } from './session.ts'
 
 export interface GatewayOptions {
   db: Database
   providers: ReadonlyMap<string, Provider>
   prices: Prices
-  /** Where processes in a sandbox have their way to `handle`. */
-  insideOrigin: string
+  /** Where processes in a sandbox have their way to `handle`; `public` only where the server has such an address. */
+  origins: { relay: string; public?: string }
   budgets?: OperatorBudgets
   /** `provider/model`, for a run that names none. */
   defaultModel?: string
@@ -32,8 +33,12 @@ export interface Gateway {
   readonly defaultModel: string | undefined
   /** Lets a run call its model. Throws invalid_request when it has none, or the model's provider is not set up. */
   open(run: Omit<GatewayRun, 'model'> & { model?: string }): GatewaySession
-  /** Answers a request to `/gateway/PROVIDER/…` that shows a run's token. Rejects only when its caller has gone. */
-  handle(request: Request): Promise<Response>
+  /**
+   * Answers a request to `/gateway/PROVIDER/…` that shows a run's token. A token is good only where its run's processes
+   * are: `from` an environment's relay, or the public URL; without it the request is the server's own. `onAdmitted` is
+   * called when it was. Rejects only when the caller has gone.
+   */
+  handle(request: Request, from?: { environmentId: string } | 'public', onAdmitted?: () => void): Promise<Response>
 }
 
 export interface GatewaySession {
@@ -59,17 +64,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   const programTokenOf = (threadId: string) =>
     `tbp_${createHmac('sha256', programSecret).update(threadId).digest('base64url')}`
 
-  async function handle(request: Request): Promise<Response> {
+  const handle: Gateway['handle'] = async (request, from, onAdmitted) => {
     const { pathname } = new URL(request.url)
     const place = splitPath(pathname)
     if (!place) return refusal('openai-chat', 404, 'This is no path of the gateway.')
     // Clients ask whether anyone is there before they have a call to make.
     if (request.method === 'HEAD') return new Response(null)
     const token = tokenOf(request.headers) ?? ''
-    const session = sessions.get(token)
+    const found = sessions.get(token)
+    const session = found && comesFrom(found.inside, from) ? found : undefined
     const wire = session?.provider.wire ?? providers.get(place.provider)?.wire ?? 'openai-chat'
     const route = findRoute(session?.provider ?? { wire }, place.rest)
     if (!session) return refusal(route?.wire ?? wire, 401, 'The token is not known, or its run has ended.')
+    onAdmitted?.()
     if (session.provider.name !== place.provider) {
       return refusal(route?.wire ?? wire, 403, `This run's provider is ${session.provider.name}.`)
     }
@@ -105,7 +112,9 @@ export function createGateway(options: GatewayOptions): Gateway {
           wire: provider.wire,
           id,
           baseUrl: IN_PROCESS_ORIGIN + path,
-          insideBaseUrl: options.insideOrigin + path,
+          get insideBaseUrl() {
+            return insideOrigin(options.origins, run.inside) + path
+          },
           token: session.token,
           programToken,
           fetch: inProcess,
@@ -123,4 +132,18 @@ export function createGateway(options: GatewayOptions): Gateway {
       }
     },
   }
+}
+
+function comesFrom({ environmentId, via }: Inside, from: Parameters<Gateway['handle']>[1]): boolean {
+  if (from === undefined) return true
+  return from === 'public' ? via === 'public' : via === 'relay' && from.environmentId === environmentId
+}
+
+function insideOrigin(origins: GatewayOptions['origins'], { via }: Inside): string {
+  const origin = origins[via]
+  if (origin !== undefined) return origin
+  throw new ApiError(
+    'invalid_request',
+    'Nothing in this sandbox reaches the model gateway: start the server with --public-url, where sandboxes of its backend reach it.',
+  )
 }

@@ -21,6 +21,14 @@ export interface GatewayRun extends Spender {
   /** `provider/model`. */
   model: string
   budgets: RunBudgets
+  inside: Inside
+}
+
+/** Whose processes may use a run's token, and the way that they come. The server itself always may. */
+export interface Inside {
+  environmentId: string
+  /** `relay`: the proxy's own address in that environment. `public`: this server's public URL. */
+  via: 'relay' | 'public'
 }
 
 /** What calls used, as a run takes it. */
@@ -37,6 +45,7 @@ export interface SessionHost {
 /** A run's way through the gateway. */
 export interface Session {
   readonly token: string
+  readonly inside: Inside
   readonly provider: Provider
   /** The reason, once a budget has refused a call. */
   readonly refusal: string | undefined
@@ -61,7 +70,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
   const log = (line: string) => host.log(`${run.runId}: ${line}`)
 
   function record({ status, usage }: Outcome, startedAt: string, durationMs: number): void {
-    const { budgets: _, model, ...spender } = run
+    const { budgets: _, inside: __, model, ...spender } = run
     const costUsd = prices.costUsd(provider, modelId, usage)
     try {
       const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
@@ -124,6 +133,7 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
 
   return {
     token: `tbr_${randomBytes(32).toString('base64url')}`,
+    inside: run.inside,
     provider,
     get refusal() {
       return refused

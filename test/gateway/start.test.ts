@@ -22,7 +22,8 @@ test('flags name a local model, its window and its budgets', async () => {
   expect(models).toMatchObject({ modelKey: 'secret', budgets: { dayUsd: 2.5, threadUsd: 0 } })
   const gateway = createModelGateway(openTemporary(), models, {}, () => {})
   const budgets = {}
-  const run = { teamId: 't', agentSlug: 'a', sandboxId: 's', threadId: 't', runId: 'r', budgets }
+  const inside = { environmentId: 'e', via: 'relay' as const }
+  const run = { teamId: 't', agentSlug: 'a', sandboxId: 's', threadId: 't', runId: 'r', budgets, inside }
   const { access } = gateway.open(run)
   expect(access).toMatchObject({
     provider: 'ollama',

@@ -61,7 +61,7 @@ export function gatewayScene(
     providers,
     log: say,
     prices: createPrices(options.prices ?? {}, say),
-    insideOrigin: 'http://127.0.0.1:3128',
+    origins: { relay: 'http://127.0.0.1:3128' },
     ...(budgets && { budgets }),
     ...(fetch && { fetch }),
   })
@@ -78,6 +78,7 @@ export function gatewayScene(
         sandboxId: 'sbx_1',
         threadId: 'thr_1',
         runId: 'run_1',
+        inside: { environmentId: 'env_1', via: 'relay' },
         model: 'anthropic/claude-sonnet-4-6',
         budgets: {},
         ...run,

@@ -89,8 +89,12 @@ export class TestApp {
     const log = (line: string) => void this.log.push(line)
     const db = openDatabase(this.databasePath)
     const networks = createNetworks(db, config)
-    const gateway = createModelGateway(db, config.models, this.environment, log)
-    const egress = createEgress({ policyOf: networks.policyOf, local: request => gateway.handle(request), log })
+    const gateway = createModelGateway(db, config.models, this.environment, log, config.publicUrl)
+    const egress = createEgress({
+      policyOf: networks.policyOf,
+      local: (request, environmentId) => gateway.handle(request, { environmentId }),
+      log,
+    })
     const context = { dataDirectory: config.dataDirectory, serveProxy: egress.serve, log }
     const sandboxes = nsjail({
       executable: join(root, 'dist/threadbox'),
