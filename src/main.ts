@@ -69,10 +69,11 @@ const guestExecutable = (): string =>
 
 /** The plugins of this build. Nothing of them runs before its first use. */
 const loadPlugins: LoadPlugins = async (config, context) => {
-  const { nsjailPath, dockerImage, idleMs } = config
-  const [{ nsjail }, { docker }, { echo }, { aiSdk }, { acp, claudeCode }] = await Promise.all([
+  const { nsjailPath, dockerImage, e2bTemplate: template, publicUrl, idleMs } = config
+  const [{ nsjail }, { docker }, { e2b }, { echo }, { aiSdk }, { acp, claudeCode }] = await Promise.all([
     import('nsjail-wrapper'),
     import('../plugins/docker/index.ts'),
+    import('../plugins/e2b/index.ts'),
     import('../plugins/echo/index.ts'),
     import('../plugins/ai-sdk/index.ts'),
     import('../plugins/agent-programs/index.ts'),
@@ -81,6 +82,7 @@ const loadPlugins: LoadPlugins = async (config, context) => {
   const plugins = [
     nsjail({ executable, idleMs, ...(nsjailPath && { nsjailPath }) }),
     docker({ executable, idleMs, image: dockerImage }),
+    e2b({ connection: process.env, template, idleMs, ...(publicUrl !== undefined && { publicUrl }) }),
     echo,
     aiSdk,
     claudeCode,

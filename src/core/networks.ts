@@ -21,10 +21,13 @@ export interface Networks {
   policyOf(environmentId: string): Policy
   /** Until it is called again without a network, an environment that has no row yet has this one. */
   prepare(environmentId: string, network?: SandboxNetwork): void
+  /** Changes of one environment wait for each other. */
+  inTurn<T>(environmentId: string, change: () => Promise<T>): Promise<T>
 }
 
 export function createNetworks(db: Database, { network: mode, networkPrivate: ceiling }: Config): Networks {
   const prepared = new Map<string, SandboxNetwork>()
+  const changing = new Map<string, Promise<unknown>>()
   return {
     policyOf(environmentId) {
       const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
@@ -34,6 +37,13 @@ export function createNetworks(db: Database, { network: mode, networkPrivate: ce
     prepare(environmentId, network) {
       if (network) prepared.set(environmentId, network)
       else prepared.delete(environmentId)
+    },
+    inTurn(environmentId, change) {
+      const mine = (changing.get(environmentId) ?? Promise.resolve()).then(change, change)
+      changing.set(environmentId, mine)
+      const done = () => changing.get(environmentId) === mine && changing.delete(environmentId)
+      mine.then(done, done)
+      return mine
     },
   }
 }
@@ -50,20 +60,38 @@ export function networkFor(caller: Caller, options: AgentOptions, request: Netwo
   return { ...(agent && { agent }), ...(own && { own }) }
 }
 
-/** Changes a sandbox's own rules at once; what they no longer allow is cut. The agent's stay. */
-export function changeNetwork(
-  { db, egress }: Runtime,
+/**
+ * Changes a sandbox's own rules at once; what they no longer allow is cut. The agent's stay. An environment that reaches
+ * the network by itself has the new rules first: when it cannot be told, nothing changes.
+ */
+export async function changeNetwork(
+  runtime: Runtime,
   caller: Caller,
   sandbox: Sandbox,
   request: NetworkRequest,
-): Sandbox {
+): Promise<Sandbox> {
   assertMayNarrow(caller)
-  const { own: before = {}, ...rest } = sandbox.network
-  const own = rulesOf(request, before)
-  const network = { ...rest, ...(own && { own }) }
-  saveNetwork(db, sandbox.id, network)
-  egress.refresh(sandbox.environmentId)
-  return { ...sandbox, network }
+  const { db, config, egress, environments, backends, networks } = runtime
+  const { environmentId } = sandbox
+  const change = (before: SandboxNetwork) => {
+    const { own = {}, ...rest } = before
+    const rules = rulesOf(request, own)
+    return { ...rest, ...(rules && { own: rules }) }
+  }
+  if (backends.get(sandbox.backend)?.egress === 'proxy') {
+    const network = change(sandbox.network)
+    saveNetwork(db, sandbox.id, network)
+    egress.refresh(environmentId)
+    return { ...sandbox, network }
+  }
+  return await networks.inTurn(environmentId, async () => {
+    const network = change(findNetwork(db, environmentId) ?? sandbox.network)
+    const environment = await environments.get(sandbox)
+    await environment.setNetwork?.({ mode: config.network, layers: networkLayers(network) })
+    saveNetwork(db, sandbox.id, network)
+    egress.refresh(environmentId)
+    return { ...sandbox, network }
+  })
 }
 
 /** As the sandbox's detail shows it: what the lists come to, and how often it was decided by them. */

@@ -83,9 +83,9 @@ export const sandboxRoutes = (runtime: Runtime) =>
     )
     .patch(
       '/:sandboxId',
-      ({ request, params: { sandboxId }, body }) => {
+      async ({ request, params: { sandboxId }, body }) => {
         const caller = callerOf(request)
-        const sandbox = changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
+        const sandbox = await changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
         return { ...summary(sandbox), network: describeNetwork(runtime, sandbox) }
       },
       { params: SandboxParams, ...json(ChangeSandbox) },
