@@ -79,7 +79,7 @@ export interface Environment {
   pause?(): Promise<void>
   /** Of a backend whose egress is `own`: replaces what it may reach. When it resolves, the new rules hold. */
   setNetwork?(network: NetworkSpec): Promise<void>
-  /** Where it has an interpreter of code cells. Cells of one language share their variables. */
+  /** Where it has an interpreter of code cells. Cells of one language and directory share their variables. */
   runCode?(code: string, options: RunCodeOptions): Promise<CodeResult>
   /** Whether `runCode` is possible here: not every template of a backend has what it takes. */
   hasInterpreter?(): Promise<boolean>
@@ -105,9 +105,12 @@ export interface SpawnOptions {
 export interface RunCodeOptions {
   /** Python unless given. */
   language?: string
+  /** Absolute; /home/user when absent. */
+  cwd?: string
   env?: Readonly<Record<string, string>>
+  /** Then the cell is stopped, its variables are lost, and it rejects with command_timeout. */
   timeoutMs?: number
-  /** Aborted: rejects with its reason. What the cell had begun may go on. */
+  /** Aborted: the same, with its reason. */
   signal?: AbortSignal
 }
 

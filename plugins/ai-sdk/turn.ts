@@ -13,6 +13,7 @@ import { type Model, openModel, systemMessage } from './model.ts'
 import { readNotes } from './notes.ts'
 import { systemPrompt } from './system-prompt.ts'
 import { ownTools } from './tools/all.ts'
+import { runCode } from './tools/run-code.ts'
 
 /** One turn, from what is there to its end. Never throws for a failure of the model or of what it uses. */
 export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
@@ -25,8 +26,10 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
   const servers = await openMcpServers(context)
   try {
     yield* servers.notices
-    const [facts, notes] = await Promise.all([findFacts(context), readNotes(context)])
-    const tools = allowedTools([...ownTools, ...servers.tools], context.options)
+    const hasInterpreter = context.environment.hasInterpreter?.() ?? false
+    const [facts, notes, hasCells] = await Promise.all([findFacts(context), readNotes(context), hasInterpreter])
+    const all = [...ownTools, ...(hasCells ? [runCode] : []), ...servers.tools]
+    const tools = allowedTools(all, context.options)
     const prompt = systemPrompt({
       cwd: context.cwd,
       facts,

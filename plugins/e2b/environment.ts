@@ -1,6 +1,6 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { Environment, NetworkSpec } from '../../src/plugin.ts'
-import { hasInterpreter, runCode } from './code.ts'
+import { createInterpreter } from './code.ts'
 import type { Control } from './control.ts'
 import { createEnvd, type Envd, NotRunning } from './envd.ts'
 import { filesInside } from './files.ts'
@@ -42,7 +42,8 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   const calls: Calls = new Set()
   let networkLine = parts.networkLine
   let attached: Promise<Attached> | undefined
-  let interpreter: Promise<boolean> | undefined
+  const interpreter = createInterpreter()
+  let isThere: Promise<boolean> | undefined
   let destroyed: Promise<void> | undefined
   /** Nothing of another server runs in it. */
   let isOwn = parts.made !== undefined
@@ -125,13 +126,13 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       networkLine = wanted.line
     },
     hasInterpreter() {
-      interpreter ??= useBox(({ box }) => hasInterpreter(box)).catch(error => {
-        interpreter = undefined
+      isThere ??= useBox(({ box }) => interpreter.isThere(box)).catch(error => {
+        isThere = undefined
         throw error
       })
-      return interpreter
+      return isThere
     },
-    runCode: (code, options) => useBox(({ box }) => runCode(box, code, options)),
+    runCode: (code, options) => useBox(({ box }) => interpreter.run(box, code, options)),
     async pause() {
       if (destroyed) return
       drop('The sandbox was paused.')

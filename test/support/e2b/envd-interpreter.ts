@@ -1,7 +1,49 @@
-/** The template's code interpreter: `POST /execute`, an answer of JSON lines. Cells of one sandbox share their variables. */
+/** The template's code interpreter: `POST /execute`, an answer of JSON lines, and contexts that can be started anew. */
 export function createInterpreter(token: string): void {
-  const python = Bun.spawn(['python3', '-c', KERNEL], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit', lazy: true })
-  const lines = linesOf(python.stdout)
+  const kernels = new Map<string, ReturnType<typeof startKernel>>()
+
+  Bun.serve({
+    hostname: '127.0.0.1',
+    port: 49_999,
+    idleTimeout: 0,
+    async fetch(request) {
+      const [, place, id = '', action] = new URL(request.url).pathname.split('/')
+      if (place === 'health') return new Response('"OK"')
+      if (request.method !== 'POST') return new Response('not found', { status: 404 })
+      if (place === 'contexts' && id === '') {
+        const { language, cwd }: any = await request.json()
+        if (language !== 'python') return new Response('no such language', { status: 500 })
+        const made = crypto.randomUUID()
+        kernels.set(made, startKernel(cwd))
+        return Response.json({ id: made, language, cwd })
+      }
+      if (place === 'contexts' && action === 'restart') {
+        kernels.get(id)?.restart()
+        return new Response(null, { status: 204 })
+      }
+      if (request.headers.get('x-access-token') !== token) return new Response('unauthorized', { status: 401 })
+      if (place !== 'execute') return new Response('not found', { status: 404 })
+      const body: any = await request.json()
+      const kernel = kernels.get(body.context_id)
+      if (!kernel) return new Response(`context ${body.context_id} not found`, { status: 404 })
+      const events = kernel.execute(body.code)
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            const { value, done } = await events.next()
+            if (done) controller.close()
+            else controller.enqueue(Buffer.from(value))
+          },
+        }),
+      )
+    },
+  })
+}
+
+function startKernel(cwd: string) {
+  const start = () => Bun.spawn(['python3', '-c', KERNEL], { cwd, stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+  let python = start()
+  let lines = linesOf(python.stdout)
   let turn = Promise.resolve()
 
   async function* execute(code: string): AsyncGenerator<string> {
@@ -20,31 +62,14 @@ export function createInterpreter(token: string): void {
     }
   }
 
-  Bun.serve({
-    hostname: '127.0.0.1',
-    port: 49_999,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { pathname } = new URL(request.url)
-      if (pathname === '/health') return new Response('"OK"')
-      if (request.headers.get('x-access-token') !== token) return new Response('unauthorized', { status: 401 })
-      if (pathname !== '/execute' || request.method !== 'POST') return new Response('not found', { status: 404 })
-      const body: any = await request.json()
-      if (body.language && body.language !== 'python') {
-        return Response.json({ detail: `no kernel for ${body.language}` }, { status: 500 })
-      }
-      const events = execute(body.code)
-      return new Response(
-        new ReadableStream<Uint8Array>({
-          async pull(controller) {
-            const { value, done } = await events.next()
-            if (done) controller.close()
-            else controller.enqueue(Buffer.from(value))
-          },
-        }),
-      )
+  return {
+    execute,
+    restart() {
+      python.kill('SIGKILL')
+      python = start()
+      lines = linesOf(python.stdout)
     },
-  })
+  }
 }
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
