@@ -1,6 +1,6 @@
 import { ApiError } from '../../src/errors.ts'
 import type { TerminalSize } from '../../src/plugin.ts'
-import type { Envd } from './envd.ts'
+import { type Envd, failureOf } from './envd.ts'
 import { createLane, type Lane } from './lane.ts'
 import { createCutter } from './markers.ts'
 
@@ -85,6 +85,8 @@ export async function startCall(envd: Envd, { command, ...rest }: CallRequest): 
       else if (event.type === 'data') await take(event.lane, event.bytes)
       else {
         if (!isBegun) throw new ApiError('sandbox_unavailable', 'The sandbox could not start a command.')
+        // Killed by its own hand, with its tree: envd drops what it says then.
+        if (event.exitCode === 137) last ??= 'end 137'
         for (const [name, { lane, cutter }] of open) {
           await lane.write(cutter.rest())
           close(name)
@@ -93,7 +95,7 @@ export async function startCall(envd: Envd, { command, ...rest }: CallRequest): 
     }
   }
   // After its end nothing is left to fail.
-  void follow().catch(fail)
+  void follow().catch(error => fail(failureOf(error)))
 
   const { pid, said } = await begun.promise
   return { mark, pid, said, stdout: stdout.readable, stderr: stderr.readable, ended: ended.promise, fail }

@@ -65,8 +65,8 @@ begin() {
 }
 set -m
 if [[ $tb_mode == pty ]]; then
-  exec 5>&2 2>/dev/null
-  (begin; exec 2>&5 5>&-; exec "$@")
+  # Its stderr has to be the terminal: by it bash hands that over.
+  (begin 2>/dev/null; exec "$@")
   code=$?
   while [[ $(jobs -sp) ]]; do fg %1 >/dev/null; code=$?; done
   tell "end $code"

@@ -49,12 +49,16 @@ export async function spawnInside(
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
     asked = name
     if (name === 'SIGKILL') killTree(envd, call, pty !== undefined)
-    else run(envd, ['kill', '-s', name.slice(3), '--', `-${pid}`]).catch(() => {})
+    else run(envd, ['/bin/bash', '-pc', 'kill -s "$0" -- "$1"', name.slice(3), `-${pid}`]).catch(() => {})
   }
   const abort = () => kill()
   signal?.addEventListener('abort', abort)
   const exited = call.ended
-    .then(said => exitOf(said, asked))
+    .then(async said => {
+      // The shell was killed: its tree may go on.
+      if (said === undefined) await killFromOutside(envd, call)
+      return exitOf(said, asked)
+    })
     .finally(() => {
       calls.delete(call)
       signal?.removeEventListener('abort', abort)
@@ -84,8 +88,7 @@ async function run(envd: Envd, command: readonly string[]): Promise<void> {
 
 /** The shell that started the command kills its tree when it is asked to: it needs no new process for that. */
 function killTree(envd: Envd, call: Call, isTerminal: boolean): void {
-  const fromOutside = () =>
-    void run(envd, ['/bin/bash', '-pc', KILL, 'threadbox-kill', String(call.mark)]).catch(() => {})
+  const fromOutside = () => void killFromOutside(envd, call).catch(() => {})
   if (isTerminal) fromOutside()
   else envd.signal(call.pid, 'SIGTERM').catch(fromOutside)
   const late = new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.')
@@ -93,6 +96,9 @@ function killTree(envd: Envd, call: Call, isTerminal: boolean): void {
   const done = () => timers.forEach(clearTimeout)
   call.ended.then(done, done)
 }
+
+const killFromOutside = (envd: Envd, { mark }: Call): Promise<void> =>
+  run(envd, ['/bin/bash', '-pc', KILL, 'threadbox-kill', String(mark)])
 
 /** A shell tells by 128 and more that a signal ended its child. Without a word it was killed, as all of its tree. */
 function exitOf(said: string | undefined, asked: NodeJS.Signals | undefined): ProcessExit {

@@ -19,7 +19,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { answerOf, type SocketHandlers, websocket } from '../../src/http/socket.ts'
-import type { Backend, Engine } from '../../src/plugin.ts'
+import type { Backend, Engine, Plugin } from '../../src/plugin.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import type { Runtime } from '../../src/runtime.ts'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
@@ -28,10 +28,14 @@ import { leftovers } from './leftovers.ts'
 const root = join(import.meta.dir, '../..')
 
 /** The application on a free port, with a database and a backend `nsjail` of its own, for the tests of one file. */
-export function useApp(flags: readonly string[] = [], environment: Record<string, string> = {}): TestApp {
+export function useApp(
+  flags: readonly string[] = [],
+  environment: Record<string, string> = {},
+  plugins: () => readonly Plugin[] = () => [],
+): TestApp {
   // Jails start in tens of milliseconds; a busy machine may take a hundred times that.
   setDefaultTimeout(60_000)
-  const app = new TestApp(flags, environment)
+  const app = new TestApp(flags, environment, plugins)
   beforeAll(() => app.start())
   afterAll(() => app.stop())
   return app
@@ -55,6 +59,8 @@ export class TestApp {
     readonly flags: readonly string[],
     /** Where the gateway finds the keys of providers. */
     readonly environment: Record<string, string>,
+    /** Beside those that every app has. */
+    readonly plugins: () => readonly Plugin[],
   ) {}
 
   get databasePath(): string {
@@ -100,9 +106,12 @@ export class TestApp {
       executable: join(root, 'dist/threadbox'),
       nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
     })
-    const backends = new Map<string, Backend>([['nsjail', sandboxes.backend!(context)]])
+    const backends = new Map<string, Backend>()
     const engines = new Map<string, Engine>()
-    for (const { name, engine } of [echo, aiSdk]) engines.set(name, engine!(context))
+    for (const { name, backend, engine } of [sandboxes, echo, aiSdk, ...this.plugins()]) {
+      if (backend) backends.set(name, backend(context))
+      if (engine) engines.set(name, engine(context))
+    }
     const environments = createEnvironments(db, backends)
     return {
       config,

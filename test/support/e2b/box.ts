@@ -35,6 +35,7 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
   let timer: Timer | undefined
   let endAt = new Date()
   let isStopped = false
+  let pausing: Promise<unknown> = Promise.resolve()
 
   const startDaemon = async () => {
     const { stdout } = await runShell(environment, { command: 'tr "\\0" "\\n" </proc/1/cmdline | head -n 4' })
@@ -87,11 +88,14 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
       clearTimeout(timer)
       for (const cut of connections) cut()
       isStopped = keepMemory
-      if (keepMemory) await runShell(environment, { command: signalAll('STOP') })
-      else await environment.pause?.()
+      pausing = keepMemory
+        ? runShell(environment, { command: signalAll('STOP') })
+        : (environment.pause?.() ?? Promise.resolve())
+      await pausing
     },
     async resume() {
       if (box.state === 'running') return
+      await pausing
       if (isStopped) await runShell(environment, { command: signalAll('CONT') })
       else await startDaemon()
       box.state = 'running'

@@ -8,8 +8,8 @@ import { type Box, createBox } from './box.ts'
 import { openFront } from './front.ts'
 
 export interface FakeOptions {
-  /** A port of this machine that programs in the sandboxes reach at the same address: all the internet there is. */
-  internet?: number
+  /** All the internet there is: a port of 127.0.0.1 inside, and the port of this machine that it leads to. */
+  internet?: { inside: number; port(): number }
 }
 
 /** A request to the control plane, as it came. */
@@ -38,7 +38,7 @@ export async function openFakeE2b(options: FakeOptions = {}) {
     dataDirectory,
     executable: join(root, 'dist/threadbox'),
     nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
-    serveProxy: (_, socket) => (options.internet ? reach(socket, options.internet) : void socket.destroy()),
+    serveProxy: (_, socket) => (options.internet ? reach(socket, options.internet.port()) : void socket.destroy()),
     log: line => console.error(`fake e2b: ${line}`),
   })
   const built = await Bun.build({ entrypoints: [join(import.meta.dir, 'envd.ts')], target: 'bun' })
@@ -51,6 +51,8 @@ export async function openFakeE2b(options: FakeOptions = {}) {
     sandboxUrl: '',
     /** What it is made to answer instead, request by request. */
     answer: (_: Asked): Response | undefined => undefined,
+    /** Whether the answer is lost after it was done. */
+    isLost: (_: Asked): boolean => false,
     /** The same for what is asked of a sandbox, by its path. Undefined passes it on. */
     answerOfSandbox: (_path: string): string | undefined => undefined,
     asked,
@@ -78,7 +80,7 @@ export async function openFakeE2b(options: FakeOptions = {}) {
     if (path === '/v2/sandboxes' && method === 'POST') {
       const template = templates[body.templateID]
       if (!template) return refusal(404, `template '${body.templateID}' not found`)
-      const box = await createBox(backend, daemon, { ...body, ...template, ...options })
+      const box = await createBox(backend, daemon, { ...body, ...template, internet: options.internet?.inside })
       boxes.set(box.id, box)
       box.onGone = () => boxes.delete(box.id)
       return Response.json(box.access, { status: 201 })
@@ -136,7 +138,8 @@ export async function openFakeE2b(options: FakeOptions = {}) {
       const text = await request.text()
       const call = { method: request.method, path: pathname, body: text === '' ? undefined : JSON.parse(text) }
       asked.push(call)
-      return fake.answer(call) ?? (await route(call, searchParams))
+      const answer = fake.answer(call) ?? (await route(call, searchParams))
+      return fake.isLost(call) ? refusal(500, 'lost') : answer
     },
   })
   fake.apiUrl = server.url.origin
