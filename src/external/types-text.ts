@@ -6,7 +6,8 @@ import { join } from 'node:path'
  * sources are.
  */
 export function typesText(): string {
-  const sources = ['../plugin.ts', '../plugin/processes.ts', '../contract/scene.ts', './helpers.ts']
+  const parts = ['backend', 'environment', 'processes', 'engine'].map(part => `../plugin/${part}.ts`)
+  const sources = [...parts, '../plugin.ts', '../contract/scene.ts', './helpers.ts']
   const texts = sources.map(file => readFileSync(join(import.meta.dir, file), 'utf8'))
   const body = texts
     .join('\n')

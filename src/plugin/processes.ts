@@ -1,4 +1,4 @@
-import type { ProcessExit, SpawnOptions, TerminalSize } from '../plugin.ts'
+import type { ProcessExit, SpawnOptions, TerminalSize } from './environment.ts'
 
 /**
  * Processes that nobody has to stay connected to, each with the last of its output. They end with the environment's
