@@ -89,6 +89,14 @@ export function describeProof(name: string, rounds: number): void {
       expect([textIn(chunks), await pids()]).toEqual(['I recall: true.', before])
     })
 
+    test('ends at its budget, and what it did is kept', async () => {
+      const step = { text: 'One more. ', calls: [shell('echo more')] }
+      playTo(model, step, step, step, step, step, step)
+      const { chunks } = await ask('Go on for ever.', { ...place, options: { maxBudgetUsd: 0.0001 } })
+      expect(chunks.at(-2).errorText).toStartWith('budget_exceeded: The run has spent')
+      expect(textIn(chunks)).toStartWith('One more. ')
+    })
+
     test('the real key is in no file, environment or command line inside', async () => {
       const [first, second] = [modelKey.slice(-24, -12), modelKey.slice(-12)]
       await inside(`printf '%s%s' ${first} ${second} > /tmp/planted`)
