@@ -49,6 +49,6 @@ function argumentsOf(options: TurnOptions, systemPrompt: string | undefined): st
     ...['--disallowedTools', [...unfit, ...disallowedTools].join(',')],
     ...(maxTurns === undefined ? [] : ['--max-turns', `${maxTurns}`]),
     ...(systemPrompt === undefined ? [] : ['--append-system-prompt', systemPrompt]),
-    ...(Object.keys(mcpServers).length > 0 ? ['--mcp-config', JSON.stringify({ mcpServers: mcpServers })] : []),
+    ...(Object.keys(mcpServers).length > 0 ? ['--mcp-config', JSON.stringify({ mcpServers })] : []),
   ]
 }
