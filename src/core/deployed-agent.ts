@@ -48,6 +48,7 @@ export function deployedAgent(
       mcpServers: mcpServersOf(said.mcpServers, deployed.mcpConfig),
       networkAllowOut: sandbox.networkAllowOut,
       networkDenyOut: sandbox.networkDenyOut,
+      acp: found?.options.acp,
     },
     sandbox: {
       files: sandbox.files,

@@ -89,7 +89,7 @@ function written(db: Database, { id, sandbox, options }: Pick<Agent, 'id' | 'san
   const [files, rules] = [JSON.stringify(sandbox), JSON.stringify(options)]
   return {
     sandbox: isSecretEnvs(sandbox.envs) ? seal(db, files, 'agents.sandbox', id) : files,
-    options: options.mcpServers ? seal(db, rules, 'agents.options', id) : rules,
+    options: options.mcpServers || options.acp?.env ? seal(db, rules, 'agents.options', id) : rules,
   }
 }
 
