@@ -17,6 +17,8 @@ export const claudeVariables = ({ insideBaseUrl, programToken, id }: ModelAccess
   CLAUDE_CODE_DISABLE_CRON: '1',
   CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
   CLAUDE_CODE_ENABLE_AWAY_SUMMARY: 'false',
+  // Tools of MCP servers are there from the beginning, not when they are searched for.
+  ENABLE_TOOL_SEARCH: 'false',
   DISABLE_AUTOUPDATER: '1',
   DISABLE_TELEMETRY: '1',
   DISABLE_ERROR_REPORTING: '1',

@@ -58,6 +58,7 @@ export async function openConversation(
   const opened = await openSession(peer, session, capabilities, tell)
   sessionId = opened.sessionId
   await chooseSettings(peer, sessionId, opened.state, session, tell)
+  const servers = Object.keys(session.options.mcpServers ?? {})
   const takesImages = objectOf(capabilities.promptCapabilities)?.image === true
   // No part of the protocol: told ahead of the first message, and again when the process is another.
   let preface = session.systemPrompt
@@ -67,7 +68,7 @@ export async function openConversation(
     sessionId,
     tellsCallsFirst: false,
     async ask(prompt, say) {
-      const answer = createUpdates(say, session.namesTexts)
+      const answer = createUpdates(say, { ...(session.namesTexts && { namesTexts: true }), servers })
       updates = answer
       const instructions: PromptPart[] = preface
         ? [{ type: 'text', text: `<instructions>\n${preface}\n</instructions>` }]

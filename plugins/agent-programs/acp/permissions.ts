@@ -10,9 +10,11 @@ const readOnlyKinds: readonly unknown[] = ['read', 'search', 'fetch', 'think']
  */
 export function answerPermission(params: JsonObject, known: JsonObject, options: TurnOptions): object {
   const call = { ...known, ...objectOf(params.toolCall) }
-  const { permissionMode, disallowedTools = [] } = options
-  const name = toolNameOf(call)
-  const isDisallowed = disallowedTools.some(rule => rule.replace(/\(.*$/, '').trim() === name)
+  const { permissionMode, disallowedTools = [], mcpServers = {} } = options
+  const name = toolNameOf(call, Object.keys(mcpServers))
+  const isDisallowed = disallowedTools
+    .map(rule => rule.replace(/\(.*$/, '').trim())
+    .some(rule => rule === name || (rule.startsWith('mcp__') && name.startsWith(`${rule}__`)))
   const isAllowed = !isDisallowed && (permissionMode !== 'plan' || readOnlyKinds.includes(call.kind))
   const kinds = isAllowed ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always']
   const offered = objectsOf(params.options)

@@ -37,10 +37,12 @@ const kinds: Readonly<Record<string, string>> = {
   fetch: 'WebFetch',
 }
 
-/** The name of a tool call: what the program says of it, else by its kind. */
-export function toolNameOf({ name, title, kind, _meta, content }: JsonObject): string {
+/** The name of a tool call: what the program says of it, else by its kind. `servers`: the names of MCP servers. */
+export function toolNameOf({ name, title, kind, _meta, content }: JsonObject, servers: readonly string[] = []): string {
   const meta = objectOf(_meta)
   const said = objectOf(meta?.claudeCode)?.toolName ?? name ?? meta?.toolName ?? meta?.tool_name
+  const ofServer = [said, title].map(each => serverToolName(String(each), servers)).find(Boolean)
+  if (ofServer !== undefined) return ofServer
   if (typeof said === 'string' && said) return names[said.toLowerCase()] ?? clean(said)
   const titled = typeof title === 'string' ? (names[title.toLowerCase()] ?? mcpName(title)) : undefined
   if (titled) return titled
@@ -50,6 +52,16 @@ export function toolNameOf({ name, title, kind, _meta, content }: JsonObject): s
 }
 
 const mcpName = (title: string): string | undefined => (/^mcp__\w+/.test(title) ? clean(title) : undefined)
+
+/** Each program joins a server's name and its tool's in its own way: `S_T`, `S.T`, `mcp.S.T`, `S__T`, `S/T`. */
+function serverToolName(said: string, servers: readonly string[]): string | undefined {
+  for (const server of servers) {
+    const pattern = new RegExp(`^(?:mcp[._]+)?${server.replace(/[-_]/g, '[-_]')}[._/: ]+([\\w-]+)`)
+    const tool = pattern.exec(said)?.[1]
+    if (tool !== undefined) return clean(`mcp__${server}__${tool}`)
+  }
+  return undefined
+}
 
 const clean = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64)
 
@@ -97,6 +109,9 @@ export function toolOutputOf({ rawOutput, content, printed }: JsonObject): unkno
     raw?.aggregatedOutput,
   )
   if (said !== undefined) return said
+  // Codex gives what an MCP server answered.
+  const answered = outputOf(objectOf(raw?.result)?.content) || first(objectOf(raw?.error)?.message, raw?.error)
+  if (answered) return answered
   const shown = outputOf(objectsOf(content).flatMap(({ type, content: block }) => (type === 'content' ? [block] : [])))
   if (shown !== '') return shown
   return first(printed) || (raw ?? '')

@@ -11,7 +11,17 @@ export interface Updates {
   callOf(id: unknown): JsonObject
 }
 
-export function createUpdates(tell: (event: EngineEvent) => void, namesTexts?: true): Updates {
+interface UpdatesOptions {
+  /** Texts of its model have an id: one without is the program's own warning. */
+  namesTexts?: true
+  /** The names of its MCP servers. */
+  servers?: readonly string[]
+}
+
+export function createUpdates(
+  tell: (event: EngineEvent) => void,
+  { namesTexts, servers = [] }: UpdatesOptions = {},
+): Updates {
   const calls = new Map<string, JsonObject>()
   const called = new Set<string>()
   const ended = new Set<string>()
@@ -55,7 +65,7 @@ export function createUpdates(tell: (event: EngineEvent) => void, namesTexts?: t
     if (!called.has(callId) && (isOver || isKnown)) {
       closePart()
       called.add(callId)
-      tell({ type: 'tool-call', callId, name: toolNameOf(call), input: toolInputOf(call) })
+      tell({ type: 'tool-call', callId, name: toolNameOf(call, servers), input: toolInputOf(call) })
     }
     if (!isOver || ended.has(callId)) return
     ended.add(callId)
