@@ -17,6 +17,8 @@ export type ModelTurn =
 
 export interface ModelCall {
   name: string
+  /** On the responses wire, what the name belongs to. */
+  namespace?: string
   /** `raw` is sent as it is, JSON or not. */
   input?: object
   raw?: string

@@ -107,7 +107,13 @@ export async function* responsesEvents({ body }: ModelRequest, turn: ModelTurn):
 
   function* callEvents(call: ModelCall) {
     const output_index = output.length
-    const filled = { name: call.name, call_id: call.id ?? newId('call_'), arguments: argumentsOf(call) }
+    const { name, namespace } = call
+    const filled = {
+      name,
+      ...(namespace && { namespace }),
+      call_id: call.id ?? newId('call_'),
+      arguments: argumentsOf(call),
+    }
     const item = { id: newId('fc_'), type: 'function_call', status: 'completed', ...filled }
     const at = { item_id: item.id, output_index }
     yield event('response.output_item.added', { output_index, item: { ...item, status: 'in_progress', arguments: '' } })

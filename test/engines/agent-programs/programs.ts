@@ -17,6 +17,8 @@ export interface ProgramUnderTest extends Tools {
   wire: Wire
   /** Its only model. */
   model?: { provider: string; id: string }
+  /** Calls the agent's own tool. Default: by the name that threads show. */
+  own?(name: string, input: object): ModelCall
   /** What its command line has, to find its process by. */
   process: string
   /** When its model breaks off, it asks again for longer than a test waits, or ends as if all were well. */
@@ -60,6 +62,7 @@ export const programs: Readonly<Record<string, ProgramUnderTest>> = {
     write: (filePath, content) => ({ name: 'write', input: { filePath, content } }),
     read: filePath => ({ name: 'read', input: { filePath } }),
     edit: (filePath, oldString, newString) => ({ name: 'edit', input: { filePath, oldString, newString } }),
+    own: (name, input) => ({ name: `user-tools_${name}`, input }),
     process: 'opencode acp',
     hidesBreaks: true,
   },
@@ -68,6 +71,7 @@ export const programs: Readonly<Record<string, ProgramUnderTest>> = {
     options: { acp: { preset: 'codex' } },
     wire: 'openai-responses',
     ...codexTools,
+    own: (name, input) => ({ name, namespace: 'mcp__user_tools', input }),
     process: 'codex-acp',
   },
   gemini: {

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { packProgram } from '../../support/agent-sandbox.ts'
 import { geminiSetup, metadataIn, modelSetups, type Place, useAgentServer } from '../../support/agent-server.ts'
+import { bundleAgent, deployEvents, deployForm } from '../../support/bundle.ts'
 import { processesNamed } from '../../support/leftovers.ts'
 import type { ModelTurn } from '../../support/model-server.ts'
 import { command, temporaryDirectory } from '../../support/server.ts'
@@ -35,17 +37,28 @@ export function describeProof(name: string, rounds: number): void {
     const usage = async () => (await server.ask('GET', '/v1/usage')).body.total
     const ask = (text: string, where: object = place) => said(text, where, name)
 
-    beforeAll(async () => {
+    /** Has the agent be what this program's engine needs; what was deployed of it stays. */
+    async function define(slug: string): Promise<void> {
       const directory = temporaryDirectory()
-      const agent = { slug: name, engine: program.plugin.name, model: setup.model, options: program.options }
-      await Bun.write(join(directory, `${name}.json`), JSON.stringify(agent))
+      const agent = { slug, engine: program?.plugin.name, model: setup?.model, options: program?.options }
+      await Bun.write(join(directory, 'agent.json'), JSON.stringify(agent))
       const applied = await command(['agents', 'apply', directory, '--data-dir', server.dataDirectory])
+      rmSync(directory, { recursive: true })
       expect([applied.code, applied.stderr]).toEqual([0, ''])
-      sandboxId = await server.sandbox({ agent: name })
+    }
+    /** A sandbox of the agent with the program in it. */
+    async function bring(slug: string): Promise<string> {
+      const id = await server.sandbox({ agent: slug })
       const { body, link } = packProgram(name)
-      const path = `/v1/sandboxes/${sandboxId}/files?path=/opt/program.tar&format=stream`
+      const path = `/v1/sandboxes/${id}/files?path=/opt/program.tar&format=stream`
       expect((await server.request('POST', path, { body })).status).toBeLessThan(300)
-      await inside(`cd /opt && tar -xf program.tar && rm program.tar && ${link}`)
+      await server.exec(id, `cd /opt && tar -xf program.tar && rm program.tar && ${link}`)
+      return id
+    }
+
+    beforeAll(async () => {
+      await define(name)
+      sandboxId = await bring(name)
     }, 120_000)
 
     test('writes a program, runs it, reads it, edits it and runs it again', async () => {
@@ -87,6 +100,34 @@ export function describeProof(name: string, rounds: number): void {
       const { chunks } = await ask('Which one was it?')
       console.log(`${name}: the second turn took ${Math.round(performance.now() - begun)} ms`)
       expect([textIn(chunks), await pids()]).toEqual(['I recall: true.', before])
+    })
+
+    test('calls the agent’s own tools; one that throws and one that hangs fail alone', async () => {
+      const slug = `${name}-tools`
+      await define(slug)
+      const form = deployForm({ slug, bundle: await bundleAgent('adder.ts'), engine: program.plugin.name })
+      const events = await deployEvents(await server.request('POST', '/v1/agents/deploy', { body: form }))
+      expect(events.at(-1).type).toBe('result')
+      for (const [key, value] of [
+        ['GREETING', 'hello'],
+        ['THREADBOX_TOOL_TIMEOUT_MS', '1000'],
+      ]) {
+        await server.ask('PUT', `/v1/agents/${slug}/env`, { key, value })
+      }
+      const { own: ownCall = (tool: string, input: object) => ({ name: `mcp__user-tools__${tool}`, input }) } = program
+      const own = (tool: string, input: object = {}) => ({ calls: [ownCall(tool, input)] })
+      const id = await bring(slug)
+      playTo(model, own('add', { a: 2 }), own('fail'), own('hang'), own('add', { a: 4 }), { text: 'Done.' })
+      const { chunks } = await said('Go.', { sandboxId: id }, slug)
+      const outcomes = chunks.filter(({ type }) => type.startsWith('tool-output'))
+      const called = chunks.filter(({ type }) => type === 'tool-input-available').map(({ toolName }) => toolName)
+      expect(called).toEqual(['add', 'fail', 'hang', 'add'].map(tool => `mcp__user-tools__${tool}`))
+      expect(outcomes.map(({ output, errorText }) => errorText ?? JSON.stringify(output))).toEqual([
+        expect.stringContaining('3 hello'),
+        expect.stringContaining('it broke'),
+        expect.stringContaining('hang did not end within 1000 ms'),
+        expect.stringContaining('5 hello'),
+      ])
     })
 
     test('ends at its budget, and what it did is kept', async () => {
