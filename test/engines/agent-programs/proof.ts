@@ -6,7 +6,7 @@ import { geminiSetup, metadataIn, modelSetups, type Place, useAgentServer } from
 import { bundleAgent, deployEvents, deployForm } from '../../support/bundle.ts'
 import { processesNamed } from '../../support/leftovers.ts'
 import type { ModelTurn } from '../../support/model-server.ts'
-import { command, temporaryDirectory } from '../../support/server.ts'
+import { command, type ServerOptions, temporaryDirectory } from '../../support/server.ts'
 import { eventsOf, textIn } from '../../support/sse.ts'
 import { playTo, programs } from './programs.ts'
 
@@ -19,14 +19,14 @@ const file = '/home/user/primes.py'
 const source = (limit: number) => `print(sum(n for n in range(2, ${limit}) if all(n % d for d in range(2, n))))\n`
 
 /** A real program in a sandbox of the built server: all that a user sees of it. */
-export function describeProof(name: string, rounds: number): void {
+export function describeProof(name: string, rounds: number, options: ServerOptions = {}): void {
   const program = programs[name]
   const setup = program?.model ? geminiSetup : modelSetups.find(({ wire }) => wire === program?.wire)
   if (!program || !setup) throw new Error(`${name} is none of ${Object.keys(programs).join(', ')}`)
   const { shell, write, read, edit } = program
 
   describe(`${name}, in the server`, () => {
-    const { server, model, modelKey, chat, said, threadOf } = useAgentServer([setup])
+    const { server, model, modelKey, chat, said, threadOf } = useAgentServer([setup], options)
     let sandboxId = ''
     let place: Place
 
