@@ -1,22 +1,24 @@
 import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
+import { startHousekeeping } from '../../src/guest/housekeeping.ts'
+import { type KeptEnvironment, keepEnvironment } from '../../src/guest/kept-environment.ts'
+import { once } from '../../src/once.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { readAddress, type Variables } from './address.ts'
 import { createCapabilities } from './capabilities.ts'
 import { guestInside, nameOf } from './container.ts'
 import { listContainers } from './containers.ts'
 import { createEngine } from './engine.ts'
-import { type KeptEnvironment, keepEnvironment } from './environment.ts'
-import { isConflict, isMissing, unavailable } from './failure.ts'
+import { EngineLost, isConflict, isMissing, unavailable } from './failure.ts'
 import { createGuestVolume } from './guest-volume.ts'
-import { startHousekeeping } from './housekeeping.ts'
+import { createContainerHome } from './home.ts'
 import { createIdentity } from './identity.ts'
 import { createImages } from './image.ts'
 import type { Made } from './labels.ts'
 import { type House, makeContainer } from './make.ts'
-import { once } from './once.ts'
 import { probeEngine } from './probes.ts'
+import { watchPulse } from './pulse.ts'
 import { removeContainer } from './start.ts'
 
 export interface DockerOptions {
@@ -52,7 +54,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const images = createImages(engine, log, closing.signal)
   const capabilities = createCapabilities(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
-  /** What is to be removed when the engine is back. */
+  /** What a failed create has left, to be removed when the engine is back. */
   const doomed = new Set<string>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
 
@@ -60,7 +62,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
 
   const keep = (house: House, id: string, imageId: string, made: Made, connection?: GuestConnection) => {
-    const environment = keepEnvironment({
+    const home = createContainerHome({
       engine,
       id,
       made,
@@ -70,10 +72,10 @@ export function createDockerBackend(options: DockerOptions): Backend {
       bringGuest: () => house.guest.bring(imageId).catch(error => rethrowUnless(isMissing, error)),
       onProxy: onProxy(id),
       log,
-      onDestroyed: () => void environments.delete(id),
-      onDoomed: () => void doomed.add(id),
-      ...(connection && { connection }),
+      onRemoved: () => void environments.delete(id),
     })
+    if (connection) watchPulse(connection, silentMs)
+    const environment = keepEnvironment(home, connection)
     environments.set(id, environment)
     return environment
   }
@@ -90,12 +92,10 @@ export function createDockerBackend(options: DockerOptions): Backend {
       }
     }
     const endHousekeeping = startHousekeeping({
-      engine,
       environments: () => environments.values(),
       idleMs,
-      doomed,
-      remove,
-      log,
+      onFailure,
+      also: removeDoomed,
     })
     return { ...house, endHousekeeping, rejoined: rejoin(running) }
   })
@@ -125,12 +125,24 @@ export function createDockerBackend(options: DockerOptions): Backend {
       return keep(house, id, container.imageId, container.made, container.connection)
     } catch (error) {
       if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
-      await remove(id).catch(() => doomed.add(id))
+      await removeContainer(engine, nameOf(id)).catch(() => doomed.add(id))
       throw error
     }
   }
 
-  const remove = (id: string) => environments.get(id)?.destroy() ?? removeContainer(engine, nameOf(id))
+  const removeDoomed = async () => {
+    for (const id of [...doomed]) {
+      await removeContainer(engine, nameOf(id)).then(
+        () => doomed.delete(id),
+        error => onFailure(id, error),
+      )
+    }
+  }
+
+  /** That the engine is down is told to who needs it; the next round looks again. */
+  const onFailure = (id: string, error: unknown) => {
+    if (!(error instanceof ApiError || error instanceof EngineLost)) log(`looking after ${id}: ${messageOf(error)}`)
+  }
 
   return {
     name: 'docker',

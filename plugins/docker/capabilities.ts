@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { objectOf } from '../../src/json.ts'
+import { once } from '../../src/once.ts'
 import type { Limits } from '../../src/plugin.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError } from './failure.ts'
-import { once } from './once.ts'
 import { seccompProfile } from './seccomp.ts'
 
 /** What `GET /info` calls a limit that the engine can set. */

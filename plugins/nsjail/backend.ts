@@ -2,12 +2,14 @@ import { existsSync, realpathSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
+import { startHousekeeping } from '../../src/guest/housekeeping.ts'
+import { type KeptEnvironment, keepEnvironment } from '../../src/guest/kept-environment.ts'
+import { once } from '../../src/once.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
 import { HOST, resolveBase } from './base.ts'
 import { type Berth, type BerthSpec, createBerths } from './berth.ts'
 import { type Capabilities, findCapabilities } from './capabilities.ts'
-import { type KeptEnvironment, keepEnvironment } from './environment.ts'
-import { startHousekeeping } from './housekeeping.ts'
+import { createJailHome } from './home.ts'
 import { findJail } from './jail.ts'
 import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory } from './layout.ts'
 import { draftMeta, type Meta, readMeta } from './meta.ts'
@@ -16,7 +18,7 @@ import { removeEnvironment } from './remove.ts'
 import { createSlots } from './slots.ts'
 import { closeStage } from './stage.ts'
 import { joinJail, type StartedJail, startJail } from './start.ts'
-import { createSupplies, once } from './supplies.ts'
+import { createSupplies } from './supplies.ts'
 import { emptyTrash, eraseOldGuests, sweepLeftovers } from './sweep.ts'
 
 export interface NsjailOptions {
@@ -47,19 +49,19 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
   const creating = new Map<string, Promise<KeptEnvironment>>()
 
   const keep = (place: Place, meta: Meta, { controllers }: Capabilities, started?: StartedJail) => {
-    const environment = keepEnvironment({
+    const home = createJailHome({
       ground,
       place,
       meta,
       limited: controllers,
       join: nsjail => joinJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }, nsjail),
       start: () => startJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }),
-      onDestroyed() {
+      onRemoved() {
         environments.delete(place.id)
         if (meta.slot !== undefined) slots.release(meta.slot)
       },
-      ...(started && { started }),
     })
+    const environment = keepEnvironment(home, started?.connection)
     environments.set(place.id, environment)
     return environment
   }
@@ -94,7 +96,11 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     const capabilities = await findCapabilities(ground)
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
     const sweeping = sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
-    const endHousekeeping = startHousekeeping(ground, () => environments.values(), idleMs)
+    const endHousekeeping = startHousekeeping({
+      environments: () => environments.values(),
+      idleMs,
+      onFailure: (id, error) => log(`looking after ${id}: ${messageOf(error)}`),
+    })
     return { capabilities, endHousekeeping, sweeping, rejoined: rejoin() }
   })
   let prepared: ReturnType<typeof prepare> | undefined

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { guestVersion, installGuest } from '../../src/guest/install.ts'
+import { once } from '../../src/once.ts'
 import { installEmbedded } from './embedded.ts'
 import { baseDirectory, type Ground } from './layout.ts'
 import { hostBase } from './skeleton.ts'
@@ -42,16 +43,4 @@ export async function findNsjail(dataDirectory: string, nsjailPath?: string): Pr
   const path = (await installEmbedded(dataDirectory)) ?? Bun.which('nsjail')
   if (!path) throw new Error('nsjail is not on the PATH, not embedded in this build, and no path of it was given')
   return path
-}
-
-/** Shared by all who ask; after a failure the next one tries again. */
-export function once<T>(bring: () => Promise<T>): () => Promise<T> {
-  let brought: Promise<T> | undefined
-  return () => {
-    brought ??= bring().catch(error => {
-      brought = undefined
-      throw error
-    })
-    return brought
-  }
 }
