@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
+import { command, patiently, Server } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+patiently()
+
+let fake: FakeE2b
+let server: Server
+beforeAll(async () => {
+  fake = await openFakeE2b()
+  server = await new Server({ flags: ['--backend', 'e2b'], env: fake.environment }).start()
+})
+afterAll(async () => {
+  await server.close()
+  await fake.close()
+})
+
+const sleepers = async (sandboxId: string, mark: string) =>
+  Number(
+    (
+      await server.exec(
+        sandboxId,
+        `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null | grep -c '^sleep ${mark} $'`,
+      )
+    ).stdout,
+  )
+
+test('a server that was killed finds its sandboxes, with what was left in them and without what was under way', async () => {
+  const id = await server.sandbox()
+  await server.exec(id, 'echo kept > f; sleep 7501 > /dev/null 2>&1 &')
+  const running = server.exec(id, 'setsid sleep 7502 & sleep 7502').catch(() => 'cut')
+  await until(async () => (await sleepers(id, '7502')) === 2)
+  await server.kill()
+  expect(await running).toBe('cut')
+  await server.start()
+  expect((await server.exec(id, 'cat f')).stdout).toBe('kept\n')
+  expect([await sleepers(id, '7501'), await sleepers(id, '7502')]).toEqual([1, 0])
+  expect(fake.boxes.size).toBe(1)
+})
+
+test('a sandbox whose row was never written is removed at the next start', async () => {
+  const id = await server.sandbox()
+  const [box] = [...fake.boxes.values()]
+  expect(box).toBeDefined()
+  await server.stop()
+  // As a crash leaves one between its making and its row.
+  const { threadbox: label } = box!.info.metadata as Record<string, string>
+  const made = await fetch(`${fake.apiUrl}/v2/sandboxes`, {
+    method: 'POST',
+    headers: { 'x-api-key': fake.key },
+    body: JSON.stringify({
+      templateID: 'base',
+      timeout: 600,
+      metadata: { threadbox: label, threadboxEnvironment: 'env_00000000-0000-7000-8000-000000000000' },
+    }),
+  })
+  const { sandboxID } = (await made.json()) as { sandboxID: string }
+  await server.start()
+  await until(() => !fake.boxes.has(sandboxID))
+  expect((await server.exec(id, 'echo still')).stdout).toBe('still\n')
+})
+
+test('the doctor says what is missing', async () => {
+  const { code, stdout } = await command(['doctor', '--backend', 'e2b', '--data-dir', `${server.dataDirectory}-doctor`])
+  expect([code, stdout]).toEqual([1, expect.stringContaining('start with E2B_API_KEY, a key of your E2B project')])
+})
