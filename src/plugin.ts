@@ -3,6 +3,7 @@ import type { Backend } from './plugin/backend.ts'
 import type { Engine } from './plugin/engine.ts'
 
 export type * from './plugin/backend.ts'
+export type * from './plugin/code.ts'
 export type * from './plugin/engine.ts'
 export type * from './plugin/environment.ts'
 export type * from './plugin/processes.ts'

@@ -26,7 +26,7 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
   const servers = await openMcpServers(context)
   try {
     yield* servers.notices
-    const hasInterpreter = context.environment.hasInterpreter?.() ?? false
+    const hasInterpreter = context.environment.code?.isThere() ?? false
     const [facts, notes, hasCells] = await Promise.all([findFacts(context), readNotes(context), hasInterpreter])
     const all = [...ownTools, ...(hasCells ? [runCode] : []), ...servers.tools]
     const tools = allowedTools(all, context.options)

@@ -43,7 +43,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   let networkLine = parts.networkLine
   let attached: Promise<Attached> | undefined
   const interpreter = createInterpreter()
-  let isThere: Promise<boolean> | undefined
+  let isThere = false
   let destroyed: Promise<void> | undefined
   /** Nothing of another server runs in it. */
   let isOwn = parts.made !== undefined
@@ -125,14 +125,14 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       await useBox(() => control.setNetwork(sandboxId, wanted))
       networkLine = wanted.line
     },
-    hasInterpreter() {
-      isThere ??= useBox(({ box }) => interpreter.isThere(box)).catch(error => {
-        isThere = undefined
-        throw error
-      })
-      return isThere
+    code: {
+      async isThere() {
+        // What has none now may be about to start it.
+        isThere ||= await useBox(({ box }) => interpreter.isThere(box))
+        return isThere
+      },
+      run: (code, options) => useBox(({ box }) => interpreter.run(box, code, options)),
     },
-    runCode: (code, options) => useBox(({ box }) => interpreter.run(box, code, options)),
     async pause() {
       if (destroyed) return
       drop('The sandbox was paused.')

@@ -43,9 +43,12 @@ async function runSuites(loaded: Plugins, backendName: string, context: PluginCo
   const plugins = loaded.external.flatMap(({ plugins, contract }) => plugins.map(plugin => ({ ...plugin, contract })))
   for (const { name, backend, engine, contract } of plugins) {
     if (backend) {
-      const failed = (await getBackend(loaded.backends, name).check()).filter(isFatal)
+      const opened = getBackend(loaded.backends, name)
+      const failed = (await opened.check()).filter(isFatal)
       if (failed.length > 0) throw new Error(`${name} cannot run here:\n${failed.map(describeCheck).join('\n')}`)
-      describeBackend(runner.kit, name, async serveProxy => checkedBackend(backend({ ...context, serveProxy })))
+      const open = async (serveProxy: PluginContext['serveProxy']) =>
+        checkedBackend(backend({ ...context, serveProxy }))
+      describeBackend(runner.kit, name, open, opened.egress)
     }
     if (!engine) continue
     if (!contract) say(`note: the file exports no contract, so ${name} is given no scene to play`)

@@ -78,7 +78,7 @@ export async function changeNetwork(
     const rules = rulesOf(request, own)
     return { ...rest, ...(rules && { own: rules }) }
   }
-  if (backends.get(sandbox.backend)?.egress === 'proxy') {
+  if (backends.get(sandbox.backend)?.egress !== 'own') {
     const network = change(sandbox.network)
     saveNetwork(db, sandbox.id, network)
     egress.refresh(environmentId)

@@ -45,10 +45,10 @@ export interface Backend {
   readonly name: string
   readonly isolation: 'namespaces' | 'container' | 'microvm'
   /**
-   * How environments reach the network. `proxy`: by the server's proxy alone, at 127.0.0.1:3128 inside. `own`: by
-   * themselves, under `EnvironmentSpec.network`.
+   * How environments reach the network. `proxy`, which is also meant without it: by the server's proxy alone, at
+   * 127.0.0.1:3128 inside. `own`: by themselves, under `EnvironmentSpec.network`.
    */
-  readonly egress: 'proxy' | 'own'
+  readonly egress?: 'proxy' | 'own'
   check(): Promise<Check[]>
   /** Makes an environment and waits until it answers. A rejected create leaves nothing behind. */
   create(spec: EnvironmentSpec): Promise<Environment>

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { NetworkSpec } from './backend.ts'
+import type { EnvironmentCode } from './code.ts'
 import type { EnvironmentProcesses } from './processes.ts'
 
 export interface Environment {
@@ -18,10 +19,8 @@ export interface Environment {
   pause?(): Promise<void>
   /** Of a backend whose egress is `own`: replaces what it may reach. When it resolves, the new rules hold. */
   setNetwork?(network: NetworkSpec): Promise<void>
-  /** Where it has an interpreter of code cells. Cells of one language and directory share their variables. */
-  runCode?(code: string, options: RunCodeOptions): Promise<CodeResult>
-  /** Whether `runCode` is possible here: not every template of a backend has what it takes. */
-  hasInterpreter?(): Promise<boolean>
+  /** Absent: no environment of this backend has an interpreter of code cells. */
+  readonly code?: EnvironmentCode
   /** Idempotent. When it resolves, nothing is left: processes, mounts, cgroups, files. */
   destroy(): Promise<void>
 }
@@ -39,28 +38,6 @@ export interface SpawnOptions {
   pty?: TerminalSize
   /** Aborted: the whole process tree is killed; `exited` resolves once it is dead. */
   signal?: AbortSignal
-}
-
-export interface RunCodeOptions {
-  /** Python unless given. */
-  language?: string
-  /** Absolute; /home/user when absent. */
-  cwd?: string
-  env?: Readonly<Record<string, string>>
-  /** Then the cell is stopped, its variables are lost, and it rejects with command_timeout. */
-  timeoutMs?: number
-  /** Aborted: the same, with its reason. */
-  signal?: AbortSignal
-}
-
-/** What a code cell came to. */
-export interface CodeResult {
-  stdout: string
-  stderr: string
-  /** What it shows, in the order of its making: the value of its last expression, charts. */
-  results: { text?: string; images: { mediaType: string; data: string }[] }[]
-  /** The cell ended by it. */
-  error?: { name: string; value: string; traceback: string }
 }
 
 export interface TerminalSize {

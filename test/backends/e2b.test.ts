@@ -373,22 +373,22 @@ describe('code cells', () => {
   const chart = 'class Chart:\n  def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + b"0" * 8\n'
 
   test('are there where the template has the interpreter', async () => {
-    expect(await environment.hasInterpreter?.()).toBe(true)
+    expect(await environment.code?.isThere()).toBe(true)
     const plain = await create()
-    expect(await plain.hasInterpreter?.()).toBe(false)
+    expect(await plain.code?.isThere()).toBe(false)
     await plain.destroy()
   })
 
   test('print, share their variables, and show a value and a chart', async () => {
-    await environment.runCode?.('x = 20', {})
-    const { stdout, results } = await environment.runCode!('print("printed"); x + 1', {})
+    await environment.code?.run('x = 20', {})
+    const { stdout, results } = await environment.code!.run('print("printed"); x + 1', {})
     expect([stdout, results]).toEqual(['printed\n', [{ text: '21', images: [] }]])
-    const { results: shown } = await environment.runCode!(`${chart}Chart()`, {})
+    const { results: shown } = await environment.code!.run(`${chart}Chart()`, {})
     expect(shown[0]?.images).toMatchObject([{ mediaType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) }])
   })
 
   test('that raise tell their error', async () => {
-    const { error } = await environment.runCode!('1 / 0', {})
+    const { error } = await environment.code!.run('1 / 0', {})
     expect(error).toMatchObject({ name: 'ZeroDivisionError', traceback: expect.stringContaining('division by zero') })
   })
 
@@ -397,16 +397,16 @@ describe('code cells', () => {
     const isGrowing = async () =>
       (await shell(environment, 'a=$(wc -c < /tmp/cell); sleep 0.3; [ $a = $(wc -c < /tmp/cell) ] || echo growing')) !==
       ''
-    await expect(environment.runCode!(endless, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'command_timeout' })
+    await expect(environment.code!.run(endless, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'command_timeout' })
     expect(await isGrowing()).toBe(false)
     const abort = new AbortController()
     const reason = new Error('enough')
-    const running = environment.runCode!(endless, { signal: abort.signal })
+    const running = environment.code!.run(endless, { signal: abort.signal })
     await until(isGrowing)
     abort.abort(reason)
     await expect(running).rejects.toBe(reason)
     expect(await isGrowing()).toBe(false)
-    expect((await environment.runCode!('1 + 1', {})).results).toEqual([{ text: '2', images: [] }])
+    expect((await environment.code!.run('1 + 1', {})).results).toEqual([{ text: '2', images: [] }])
   })
 })
 

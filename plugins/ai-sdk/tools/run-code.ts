@@ -25,9 +25,9 @@ Cells of one language share their variables and imports. A cell is stopped after
   }),
   runsAlone: true,
   async run({ code, language, timeout = DEFAULT_TIMEOUT_MS }, { environment, cwd, env, signal }) {
-    if (!environment.runCode) throw new Error('This sandbox has no code interpreter.')
+    if (!environment.code) throw new Error('This sandbox has no code interpreter.')
     const options = { cwd, env, signal, timeoutMs: timeout, ...(language !== undefined && { language }) }
-    const result = await environment.runCode(code, options).catch(error => {
+    const result = await environment.code.run(code, options).catch(error => {
       throw error instanceof ApiError ? new Error(error.message) : error
     })
     const text = textOf(result)
