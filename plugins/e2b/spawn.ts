@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import { ApiError } from '../../src/errors.ts'
 import type { ProcessExit, SandboxProcess, SpawnOptions } from '../../src/plugin.ts'
 import { type Call, startCall } from './call.ts'
-import type { Envd } from './envd.ts'
+import { type Envd, NotRunning } from './envd.ts'
 import { CALL, KILL, KILL_OTHERS } from './scripts.ts'
 
 const baseEnvironment = { HOME: '/home/user', USER: 'root', LOGNAME: 'root', LANG: 'C.UTF-8' }
@@ -56,7 +56,7 @@ export async function spawnInside(
   const exited = call.ended
     .then(async said => {
       // The shell was killed: its tree may go on.
-      if (said === undefined) await killFromOutside(envd, call)
+      if (said === undefined) await killFromOutside(envd, call).catch(unlessGone)
       return exitOf(said, asked)
     })
     .finally(() => {
@@ -86,15 +86,22 @@ async function run(envd: Envd, command: readonly string[]): Promise<void> {
   }
 }
 
-/** The shell that started the command kills its tree when it is asked to: it needs no new process for that. */
+/**
+ * The shell that started the command kills its tree when it is asked to: it needs no new process for that. One that waits
+ * for what has its terminal does not hear; it is killed, and then its tree is, before the end is told.
+ */
 function killTree(envd: Envd, call: Call, isTerminal: boolean): void {
   const fromOutside = () => void killFromOutside(envd, call).catch(() => {})
-  if (isTerminal) fromOutside()
-  else envd.signal(call.pid, 'SIGTERM').catch(fromOutside)
+  envd.signal(call.pid, isTerminal ? 'SIGKILL' : 'SIGTERM').catch(fromOutside)
   const late = new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.')
   const timers = [setTimeout(fromOutside, SELF_KILL_MS), setTimeout(() => call.fail(late), KILLED_WITHIN_MS)]
   const done = () => timers.forEach(clearTimeout)
   call.ended.then(done, done)
+}
+
+/** With its sandbox, all of it is gone. */
+const unlessGone = (error: unknown): void => {
+  if (!(error instanceof NotRunning)) throw error
 }
 
 const killFromOutside = (envd: Envd, { mark }: Call): Promise<void> =>
