@@ -310,15 +310,18 @@ describe('a command', () => {
       command: 'stty size; read line; stty size; echo "[$line]"',
       pty: { columns: 90, rows: 30 },
     })
-    const seen = new Response(child.stdout).text()
+    let text = ''
+    const read = async () => {
+      for await (const chunk of child.stdout) text += Buffer.from(chunk)
+    }
+    const seen = read()
+    await until(() => text.startsWith('30 90\r\n'))
     child.resize?.({ columns: 100, rows: 40 })
-    await until(() => fake.boxes.size > 0)
     const keyboard = child.stdin!.getWriter()
     await until(async () => (await shell(environment, `stty size < /proc/${child.pid}/fd/0`)) === '40 100\n')
     await keyboard.write(Buffer.from('typed\n'))
     expect((await child.exited).exitCode).toBe(0)
-    const text = await seen
-    expect(text).toStartWith('30 90\r\n')
+    await seen
     expect(text).toContain('40 100\r\n[typed]')
   })
 
