@@ -30,8 +30,6 @@ export interface ContainerHomeParts {
 }
 
 const MIB = 1024 * 1024
-/** No file can be larger than the limit: who fills it by one file is told by that, and goes on. */
-const TOLERANCE = 1.1
 
 /** A container as the home of its guest. */
 export function createContainerHome(parts: ContainerHomeParts): GuestHome {
@@ -78,7 +76,7 @@ export function createContainerHome(parts: ContainerHomeParts): GuestHome {
     remove: () => removeContainer(engine, container).then(parts.onRemoved, rethrow('The sandbox cannot be deleted')),
     ...(!made.hasQuota &&
       diskMb !== undefined && {
-        disk: { limitMb: diskMb, stopAboveMb: diskMb * TOLERANCE, usedMb: () => usedMb(engine, container) },
+        disk: { limitMb: diskMb, usedMb: () => usedMb(engine, container) },
       }),
   }
 }

@@ -64,7 +64,7 @@ export function createJailHome(parts: JailHomeParts): GuestHome {
     },
     ...(!meta.image &&
       diskMb !== undefined && {
-        disk: { limitMb: diskMb, stopAboveMb: diskMb, usedMb: () => usedMb(place.box) },
+        disk: { limitMb: diskMb, usedMb: () => usedMb(place.box) },
       }),
   }
 }

@@ -21,7 +21,7 @@ export interface GuestHome {
   /** Takes all of it away. Also when it is gone already. */
   remove(): Promise<void>
   /** Its bound on the disk, where nothing but a look now and then holds it. */
-  readonly disk?: { limitMb: number; stopAboveMb: number; usedMb(): Promise<number> }
+  readonly disk?: { limitMb: number; usedMb(): Promise<number> }
   log(line: string): void
 }
 
@@ -42,7 +42,10 @@ export interface KeptEnvironment extends Environment {
 /** A guest that runs says at once what runs in it. */
 const ANSWERS_WITHIN_MS = 5000
 
-/** `connection` is that of a home that was just made. */
+/** No file can be larger than the limit: who fills the disk by one file is told by that, and goes on. */
+const DISK_TOLERANCE = 1.1
+
+/** `connected` is that of a home that was just made. */
 export function keepEnvironment(home: GuestHome, connected?: GuestConnection): KeptEnvironment {
   const { id, executable, log } = home
   const lock = createLock()
@@ -138,9 +141,9 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
     async checkDisk() {
       if (isDoomed || !home.disk || !(isTouched || activeCalls() > 0)) return
       isTouched = false
-      const { limitMb, stopAboveMb, usedMb } = home.disk
+      const { limitMb, usedMb } = home.disk
       const used = await usedMb()
-      if (used <= stopAboveMb) return
+      if (used <= limitMb * DISK_TOLERANCE) return
       await lock(async () => {
         if (isDoomed) return
         const reason = `its files took ${used} MB, its limit is ${limitMb} MB`
