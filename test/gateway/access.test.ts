@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, gatewayScene, REAL_KEY, wireCases } from './support.ts'
+
+cleanUpAfterEach()
 
 const [anthropic, chat] = wireCases as [(typeof wireCases)[0], (typeof wireCases)[0]]
 

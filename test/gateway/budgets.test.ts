@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { OperatorBudgets, RunBudgets } from '../../src/gateway/budgets.ts'
 import type { GatewayRun } from '../../src/gateway/session.ts'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, DOLLAR_A_TOKEN, gatewayScene, wireCases } from './support.ts'
+
+cleanUpAfterEach()
 
 const anthropic = wireCases[0]!
 /** What a whole answer of the fake provider costs here. */

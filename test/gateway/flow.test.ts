@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, gatewayScene, wireCases } from './support.ts'
+
+cleanUpAfterEach()
 
 const PIECE_BYTES = 64 * 1024
 const PIECES = 4000

@@ -1,8 +1,11 @@
 import { expect, test } from 'bun:test'
 import { usageBy } from '../../src/db/model-calls.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, gatewayScene, wireCases } from './support.ts'
 import { told } from './upstream.ts'
+
+cleanUpAfterEach()
 
 for (const wire of wireCases) {
   test(`${wire.wire}: a whole stream is metered exactly`, async () => {

@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import type { Inside } from '../../src/gateway/session.ts'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { gatewayScene } from './support.ts'
+
+cleanUpAfterEach()
 
 const relay: Inside = { environmentId: 'env_1', via: 'relay' }
 const publicly: Inside = { environmentId: 'env_1', via: 'public' }

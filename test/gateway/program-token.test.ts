@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, gatewayScene, wireCases } from './support.ts'
+
+cleanUpAfterEach()
 
 const [anthropic] = wireCases as [(typeof wireCases)[0]]
 

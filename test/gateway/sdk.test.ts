@@ -4,8 +4,11 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, type LanguageModel, streamText } from 'ai'
 import type { ModelAccess } from '../../src/plugin.ts'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { DOLLAR_A_TOKEN, gatewayScene, REAL_KEY } from './support.ts'
 import { told, WORDS } from './upstream.ts'
+
+cleanUpAfterEach()
 
 const settings = ({ baseUrl, token, fetch }: ModelAccess) => ({ baseURL: baseUrl, apiKey: token, fetch })
 

@@ -7,7 +7,9 @@ import { ensureCoder } from '../../src/core/coder.ts'
 import { createModelGateway } from '../../src/core/models.ts'
 import { findAgent, saveAgent } from '../../src/db/agents.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
-import { openTemporary } from '../runs/support.ts'
+import { cleanUpAfterEach, openTemporary } from '../runs/support.ts'
+
+cleanUpAfterEach()
 
 test('a key at start is enough for a default model', async () => {
   const { models } = await readConfig([], {})

@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import { afterEach } from 'bun:test'
 import type { ModelCall } from '../../src/db/model-calls.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import type { OperatorBudgets } from '../../src/gateway/budgets.ts'
@@ -8,7 +7,7 @@ import { createPrices } from '../../src/gateway/prices.ts'
 import { readProviders } from '../../src/gateway/providers.ts'
 import type { GatewayRun } from '../../src/gateway/session.ts'
 import type { PriceTable } from '../../src/gateway/settings.ts'
-import { openTemporary } from '../runs/support.ts'
+import { cleanUpLater, openTemporary } from '../runs/support.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 export const REAL_KEY = 'sk-real-0123456789abcdef'
@@ -25,18 +24,13 @@ export interface GatewayScene {
   calls(): ModelCall[]
 }
 
-const cleanups: (() => unknown)[] = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup()
-})
-
 /** Providers of every wire, all of them the fake upstream, with one real key. */
 export function gatewayScene(
   options: { prices?: PriceTable; budgets?: OperatorBudgets; fetch?: typeof fetch } = {},
 ): GatewayScene {
   const db = openTemporary()
   const upstream = startUpstream()
-  cleanups.push(upstream.stop)
+  cleanUpLater(upstream.stop)
   const log: string[] = []
   const say = (line: string) => void log.push(line)
   const providers = readProviders(

@@ -12,12 +12,15 @@ import type { EngineEnd, EngineEvent } from '../../src/plugin.ts'
 import { createRuns, type Runs, type RunsOptions } from '../../src/runs/registry.ts'
 import type { Execute, RunInit } from '../../src/runs/run.ts'
 
-const cleanups: (() => void)[] = []
+const cleanups: (() => unknown)[] = []
+
+/** Done after the test, in order. */
+export const cleanUpLater = (cleanup: () => unknown): void => void cleanups.push(cleanup)
 
 /** To be called by each file that uses what is here: a hook belongs to the file that registers it. */
 export function cleanUpAfterEach(): void {
-  afterEach(() => {
-    for (const cleanup of cleanups.splice(0)) cleanup()
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
   })
 }
 
