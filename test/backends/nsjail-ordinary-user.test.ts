@@ -15,7 +15,7 @@ test.if(process.getuid?.() === 0)(
       const { exitCode, stderr } = Bun.spawnSync(
         [
           ...['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', '--'],
-          ...[process.execPath, 'test', join(import.meta.dir, 'nsjail-contract.test.ts')],
+          ...[process.execPath, 'test', '--timeout', '30000', join(import.meta.dir, 'nsjail-contract.test.ts')],
         ],
         { env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home }, stderr: 'pipe' },
       )
@@ -26,5 +26,5 @@ test.if(process.getuid?.() === 0)(
       rmSync(home, { recursive: true, force: true })
     }
   },
-  120_000,
+  240_000,
 )
