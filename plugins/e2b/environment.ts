@@ -119,6 +119,11 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     spawn,
     files: filesInside(use, spawn),
     connect: port => use(envd => connectInside(envd, port, server, calls)),
+    hostOf(port) {
+      // What is known may be of one that others paused or ended since, and none of its requests come by here.
+      attached = undefined
+      return useBox(async ({ box }) => box.hostOf(port))
+    },
     async setNetwork(network: NetworkSpec) {
       const wanted = networkOf(network)
       // Only one that runs can be told.

@@ -1,5 +1,6 @@
 import type { Sandbox as PlainSandbox } from 'e2b'
 import { ApiError, messageOf } from '../../src/errors.ts'
+import type { PortHost } from '../../src/plugin.ts'
 
 /** Where a sandbox's daemon is, and what opens it. Never shown. */
 export interface Access {
@@ -32,9 +33,23 @@ export async function loadSdk() {
           'e2b-sandbox-id': this.sandboxId,
           'e2b-sandbox-port': String(port),
           ...(this.envdAccessToken && { 'x-access-token': this.envdAccessToken }),
-          ...(this.trafficAccessToken && { 'e2b-traffic-access-token': this.trafficAccessToken }),
+          ...this.#traffic(),
         },
       }
+    }
+
+    /** For others: without what opens the daemon. */
+    hostOf(port: number): PortHost {
+      const { sandboxUrl } = this.connectionConfig
+      if (!sandboxUrl) return { url: `https://${this.getHost(port)}`, headers: this.#traffic() }
+      // One address for all sandboxes and ports, as the SDK's own interpreter uses it: the headers say which.
+      const place = { 'e2b-sandbox-id': this.sandboxId, 'e2b-sandbox-port': String(port) }
+      return { url: sandboxUrl, headers: { ...place, ...this.#traffic() } }
+    }
+
+    /** E2B gives it with each create and connect of a sandbox whose traffic is private; it stays the same. */
+    #traffic(): Record<string, string> {
+      return this.trafficAccessToken ? { 'e2b-traffic-access-token': this.trafficAccessToken } : {}
     }
   }
 

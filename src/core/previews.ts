@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { touchSandbox } from '../db/sandboxes.ts'
+import type { PortHost } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
 import { assertLeadsTo, type Visitor } from './links.ts'
@@ -35,4 +36,15 @@ export async function openPreview(
       touchSandbox(runtime.db, id)
     },
   }
+}
+
+/** Where a port is reached without this server. Undefined where it is not, and for a token: what opens it outlives that. */
+export async function findHost(
+  runtime: Runtime,
+  caller: Caller,
+  { sandboxId, port }: { sandboxId: string; port: number },
+): Promise<PortHost | undefined> {
+  if (caller.token) return undefined
+  const environment = await runtime.environments.get(getSandbox(runtime, caller, sandboxId))
+  return await environment.hostOf?.(port)
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { createLink } from '../core/links.ts'
-import { openPreview } from '../core/previews.ts'
+import { findHost, openPreview } from '../core/previews.ts'
 import { Refusal } from '../egress/refusal.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
@@ -42,15 +42,18 @@ export const previewRoutes = (runtime: Runtime, upgrade: Upgrade) => {
   return new Elysia({ prefix: '/v1/sandboxes/:sandboxId/ports/:port' })
     .post(
       '/link',
-      ({ request, params: { sandboxId, port: portText }, body: { expiresIn }, status }) => {
+      async ({ request, params: { sandboxId, port: portText }, body: { expiresIn }, status }) => {
         const port = portOf(portText)
-        const { link, expiresAt } = createLink(runtime, callerOf(request), {
+        const caller = callerOf(request)
+        const { link, expiresAt } = createLink(runtime, caller, {
           sandbox: sandboxId,
           port,
           lifetimeMs: lifetimeMs(expiresIn),
         })
         const { origin, base } = seenFrom(runtime.config.publicUrl, request)
-        return status(201, { url: `${origin}${base}/v1/sandboxes/${sandboxId}/ports/${port}/${link}/`, expiresAt })
+        const url = `${origin}${base}/v1/sandboxes/${sandboxId}/ports/${port}/${link}/`
+        const host = await findHost(runtime, caller, { sandboxId, port })
+        return status(201, { url, expiresAt, ...(host && { host }) })
       },
       { params: PortParams, ...optionalJson(CreateLink) },
     )

@@ -15,6 +15,11 @@ export interface Environment {
   readonly processes?: EnvironmentProcesses
   /** A byte stream to a server on the environment's loopback. Rejects with `port_unreachable` when nothing listens. */
   connect(port: number): Promise<Duplex>
+  /**
+   * Where others reach a port without this server. Absent: nowhere. Whether something listens there is not asked; rejects
+   * when the environment is gone.
+   */
+  hostOf?(port: number): Promise<PortHost>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>
   /** Of a backend whose egress is `own`: replaces what it may reach. When it resolves, the new rules hold. */
@@ -23,6 +28,12 @@ export interface Environment {
   readonly code?: EnvironmentCode
   /** Idempotent. When it resolves, nothing is left: processes, mounts, cgroups, files. */
   destroy(): Promise<void>
+}
+
+export interface PortHost {
+  url: string
+  /** What each request to it must show. Whoever has them has the port, for as long as the environment is there. */
+  headers: Record<string, string>
 }
 
 export interface SpawnOptions {

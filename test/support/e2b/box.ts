@@ -30,6 +30,8 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
   const environment = await backend.create({ id: newId('env'), limits })
   const id = `i${randomBytes(10).toString('hex')}`
   const token = randomBytes(16).toString('hex')
+  const { allowPublicTraffic = true } = (wanted.network ?? {}) as { allowPublicTraffic?: boolean }
+  const trafficToken = allowPublicTraffic ? undefined : randomBytes(16).toString('hex')
   const startedAt = new Date()
   const connections = new Set<() => void>()
   let timer: Timer | undefined
@@ -61,6 +63,8 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
   const box = {
     id,
     environment,
+    /** What a request to any port but the daemon's must show; undefined: nothing. */
+    trafficToken,
     state: 'running' as 'running' | 'paused',
     network: wanted.network,
     allowsInternet: wanted.allow_internet_access,
@@ -69,11 +73,13 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
     connections,
     onGone: () => {},
     get access() {
-      return { sandboxID: id, templateID, clientID: 'fake', envdVersion: '0.5.9', envdAccessToken: token }
+      const tokens = { envdAccessToken: token, trafficAccessToken: trafficToken ?? null }
+      return { sandboxID: id, templateID, clientID: 'fake', envdVersion: '0.5.9', ...tokens }
     },
     get info() {
       const size = { cpuCount: limits.cpus, memoryMB: limits.memoryMb, diskSizeMB: limits.diskMb }
-      return { ...box.access, ...size, metadata, startedAt, endAt, state: box.state }
+      const { trafficAccessToken: _, ...known } = box.access
+      return { ...known, ...size, metadata, startedAt, endAt, state: box.state }
     },
     setTimeout(seconds: number, { onlyLonger = false } = {}) {
       const wantedEnd = new Date(Date.now() + seconds * 1000)

@@ -4,8 +4,8 @@ import type { Box } from './box.ts'
 const ENVD_PORT = 49_983
 
 /**
- * What stands before the sandboxes: finds one by the headers that the SDK sends, and passes the connection on to its port
- * inside. One request a connection, since the next may be for another sandbox.
+ * What stands before the sandboxes: finds one by the headers that the SDK sends or by the host, wants the token of one
+ * whose traffic is private, and passes the connection on to its port inside. One request a connection, since the next may be for another sandbox.
  */
 export async function openFront(boxes: ReadonlyMap<string, Box>, answer: (path: string) => string | undefined) {
   const sockets = new Set<Socket>()
@@ -17,11 +17,15 @@ export async function openFront(boxes: ReadonlyMap<string, Box>, answer: (path: 
     const path = head.text.split(' ', 2)[1] ?? ''
     const said = answer(path)
     if (said !== undefined) return void socket.end(said)
-    const id = header('e2b-sandbox-id') ?? ''
+    const [, hostPort = ENVD_PORT, hostId = ''] = /^(\d+)-([^.]+)\./.exec(header('host') ?? '') ?? []
+    const id = header('e2b-sandbox-id') ?? hostId
+    const port = Number(header('e2b-sandbox-port') ?? hostPort)
     const box = boxes.get(id)
-    if (box?.state !== 'running') return void socket.end(notFound(id))
-    const inside = await box.environment.connect(Number(header('e2b-sandbox-port') ?? ENVD_PORT)).catch(() => undefined)
-    if (!inside) return void socket.end(notFound(id))
+    if (box?.state !== 'running') return void socket.end(refusal('502 Bad Gateway', id, 'The sandbox was not found'))
+    const isOpen = port === ENVD_PORT || (header('e2b-traffic-access-token') ?? '') === (box.trafficToken ?? '')
+    if (!isOpen) return void socket.end(refusal('403 Forbidden', id, 'Sandbox is secured with traffic access token'))
+    const inside = await box.environment.connect(port).catch(() => undefined)
+    if (!inside) return void socket.end(refusal('502 Bad Gateway', id, 'The sandbox was not found'))
     const cut = () => {
       socket.destroy()
       inside.destroy()
@@ -77,8 +81,8 @@ function readHead(socket: Socket): Promise<{ text: string; rest: Buffer } | unde
   })
 }
 
-function notFound(sandboxId: string): string {
-  const body = JSON.stringify({ sandboxId, message: 'The sandbox was not found', code: 502 })
-  const head = `HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+function refusal(status: string, sandboxId: string, message: string): string {
+  const body = JSON.stringify({ sandboxId, message, code: Number.parseInt(status, 10) })
+  const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
   return `${head}Connection: close\r\n\r\n${body}`
 }
