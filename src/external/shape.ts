@@ -1,18 +1,20 @@
 import { type JsonObject, objectOf } from '../json.ts'
 
+/** A name that ends with `?` may be absent. */
 type Field = 'string' | 'function' | 'strings' | readonly string[] | { readonly [name: string]: Field }
 
 const shapes = {
   backend: {
     name: 'string',
     isolation: ['namespaces', 'container', 'microvm'],
+    'egress?': ['proxy', 'own'],
     ...{ check: 'function', create: 'function', open: 'function', list: 'function', close: 'function' },
   },
   engine: { name: 'string', run: 'function' },
   environment: {
     id: 'string',
     confinement: 'strings',
-    ...{ spawn: 'function', connect: 'function', destroy: 'function' },
+    ...{ spawn: 'function', connect: 'function', destroy: 'function', 'hostOf?': 'function' },
     files: {
       ...{ read: 'function', write: 'function', info: 'function', list: 'function' },
       ...{ makeDirectory: 'function', rename: 'function', remove: 'function' },
@@ -28,10 +30,14 @@ export function whatIsMissing(kind: keyof typeof shapes, value: unknown): string
 
 function problemsOf(field: Field, value: unknown, name: string): string[] {
   if (typeof field === 'string') return fits(field, value) ? [] : [`${name} is no ${words[field]}`]
-  if (isChoice(field)) return field.includes(String(value)) ? [] : [`${name} is none of ${field.join(', ')}`]
+  if (isChoice(field)) return field.some(choice => choice === value) ? [] : [`${name} is none of ${field.join(', ')}`]
   const object: JsonObject | undefined = objectOf(value)
   if (!object) return [`${name || 'it'} is no object`]
-  return Object.entries(field).flatMap(([each, its]) => problemsOf(its, object[each], name ? `${name}.${each}` : each))
+  return Object.entries(field).flatMap(([key, its]) => {
+    const each = key.replace(/\?$/, '')
+    if (each !== key && object[each] === undefined) return []
+    return problemsOf(its, object[each], name ? `${name}.${each}` : each)
+  })
 }
 
 const words = { string: 'text', function: 'function', strings: 'list of texts' } as const

@@ -43,6 +43,11 @@ const rows: [string, string | undefined, RegExp][] = [
     "export default { name: 'half', backend: () => ({ name: 'half', isolation: 'faith', check() {}, create() {} }) }",
     /gives no backend: isolation is none of namespaces, .*, open is no function, list is no function, close/,
   ],
+  [
+    'egress',
+    "export default { name: 'egress', backend: () => ({ name: 'egress', isolation: 'microvm', egress: 'owm', check() {}, create() {}, open() {}, list() {}, close() {} }) }",
+    /gives no backend: egress is none of proxy, own$/,
+  ],
   ['misnamed', `export default { name: 'misnamed', engine: () => (${engine('other')}) }`, /that is named other/],
   ['hangs', 'await new Promise(() => {})', /did not load within 10 seconds/],
 ]
