@@ -26,7 +26,7 @@ const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
 const WriteBody = Type.Union([
   Type.Object({ files: Type.Array(Type.Object({ path: Type.String(), content: Type.String() })) }),
   Type.Object({ files: Type.Record(Type.String(), Type.String()) }),
-  Type.Object({ path: Type.String(), content: Type.String() }),
+  Type.Object({ path: Type.String(), content: Type.String(), files: Type.Optional(Type.Null()) }),
 ])
 
 export const fileRoutes = (runtime: Runtime) => {
@@ -148,7 +148,7 @@ function entriesOf(body: unknown): { path: string; content: string }[] {
 }
 
 function toEntries(body: Static<typeof WriteBody>): { path: string; content: string }[] {
-  if (!('files' in body)) return [body]
+  if (!body.files) return [body]
   if (Array.isArray(body.files)) return body.files
   return Object.entries(body.files).map(([path, content]) => ({ path, content }))
 }

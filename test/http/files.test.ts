@@ -40,6 +40,7 @@ describe('write', () => {
       ],
     ],
     ['{path, content}', { path: '/w/one', content: 'one' }, [{ path: '/w/one', size: 3 }]],
+    ['{path, content} beside no files', { files: null, path: '/w/two', content: 'two' }, [{ path: '/w/two', size: 3 }]],
     ['no files at all', { files: [] }, []],
   ]
   for (const [name, body, written] of bodies) {
@@ -48,6 +49,12 @@ describe('write', () => {
       expect(answer.status).toBe(200)
       expect(answer.body).toEqual({ files: written })
       for (const { path, size } of written) expect(await shell(`wc -c < '${path}'`)).toBe(`${size}\n`)
+    })
+  }
+
+  for (const list of [[null], [[]], ['/w/x'], 'x', 1]) {
+    test(`refuses files that are ${JSON.stringify(list)} beside {path, content}`, async () => {
+      expect(codeOf(await files('POST', '', { files: list, path: '/w/x', content: 'x' }))).toBe('400 invalid_request')
     })
   }
 
