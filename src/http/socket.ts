@@ -20,6 +20,9 @@ export type Upgrade = (request: Request, handlers: SocketHandlers, headers?: Hea
 /** The largest message that a peer may send. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
+/** What a message that waits takes in memory beside its bytes, about. */
+export const WAITING_MESSAGE_BYTES = 512
+
 /** For `Bun.serve`: every socket brings its own handlers. */
 export const websocket: WebSocketHandler<SocketHandlers> = {
   maxPayloadLength: MAX_MESSAGE_BYTES,

@@ -7,7 +7,7 @@ import type { EnvironmentProcesses } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { callerOf } from './caller.ts'
 import { Flag, Offset, ProcessParams } from './schema.ts'
-import { acceptance, type Peer, type SocketHandlers, type Upgrade, upgraded } from './socket.ts'
+import { acceptance, type Peer, type SocketHandlers, type Upgrade, upgraded, WAITING_MESSAGE_BYTES } from './socket.ts'
 
 const Query = Type.Object({
   offset: Type.Optional(Offset),
@@ -71,11 +71,17 @@ function terminalOf(
       while (peer.getBufferedAmount() > MAX_UNSENT_BYTES && !signal.aborted) await drained.promise
     }
   }
-  const inTurn = (peer: Peer, work: () => Promise<void>) => {
+  const inTurn = (peer: Peer, bytes: number, work: () => Promise<void>) => {
+    const size = bytes + WAITING_MESSAGE_BYTES
+    unread += size
+    if (unread > MAX_UNREAD_BYTES) return peer.close(TOO_MUCH, 'the process does not read')
     turn = turn
       .then(() => (signal.aborted ? undefined : work()))
       // What it has printed last, and its exit, are still to be shown.
       .catch(error => isEnded(error) || fail(peer, error))
+      .then(() => {
+        unread -= size
+      })
   }
   const fail = (peer: Peer, error: unknown) => {
     if (signal.aborted) return
@@ -94,16 +100,11 @@ function terminalOf(
       if (typeof data === 'string') {
         const size = resizeOf(data)
         if (!size) return peer.close(UNSUPPORTED, 'only {type:"resize",columns,rows} is known')
-        return inTurn(peer, () => processes.resize(pid, size))
+        return inTurn(peer, 0, () => processes.resize(pid, size))
       }
-      unread += data.byteLength
-      if (unread > MAX_UNREAD_BYTES) return peer.close(TOO_MUCH, 'the process does not read')
       // The buffer is the server's again once this returns.
       const bytes = Buffer.from(data)
-      inTurn(peer, async () => {
-        await processes.write(pid, bytes, signal)
-        unread -= bytes.byteLength
-      })
+      inTurn(peer, bytes.byteLength, () => processes.write(pid, bytes, signal))
     },
     drain() {
       drained.resolve()

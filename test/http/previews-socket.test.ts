@@ -341,4 +341,11 @@ describe('what a hostile server says', () => {
     })
     expect((await client.ended).code).toBe(1013)
   })
+
+  test('nothing, and takes nothing: so are small messages, which take more room than they have bytes', async () => {
+    const client = await opened(RAW, rawPath('deaf'))
+    client.socket.send(new Uint8Array(10_000_000))
+    for (let count = 0; count < 100_000; count++) client.socket.send('x')
+    expect((await client.ended).code).toBe(1013)
+  })
 })

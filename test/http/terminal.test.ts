@@ -147,6 +147,18 @@ test('one that floods a process that does not read is closed', async () => {
   expect((await terminal.closed).code).toBe(1009)
 })
 
+test.each([
+  ['bytes', Buffer.from('x')],
+  ['sizes', '{"type":"resize","columns":80,"rows":24}'],
+])('so is one that floods it with %s one by one, which take more room than they have bytes', async (_, message) => {
+  const terminal = connect(await start('stty raw -echo; echo ready; sleep 1000'))
+  await terminal.shows('ready')
+  // More than the process takes, so that what follows waits.
+  terminal.socket.send(new Uint8Array(1_000_000))
+  for (let index = 0; index < 50_000; index++) terminal.socket.send(message)
+  expect((await terminal.closed).code).toBe(1009)
+})
+
 test('a message that means nothing closes it', async () => {
   for (const message of ['no JSON', '{"type":"other"}', '{"type":"resize","columns":0,"rows":5}', '[]']) {
     const terminal = connect(await start('sleep 1000'))

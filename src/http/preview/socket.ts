@@ -5,7 +5,15 @@ import { formatHead, type Header, valuesOf } from '../../egress/head.ts'
 import { Refusal } from '../../egress/refusal.ts'
 import { type Source, sourceOf, write } from '../../egress/source.ts'
 import { watchIdle } from '../../egress/tunnel.ts'
-import { acceptance, foreignProtocolsOf, type Peer, type SocketHandlers, type Upgrade, upgraded } from '../socket.ts'
+import {
+  acceptance,
+  foreignProtocolsOf,
+  type Peer,
+  type SocketHandlers,
+  type Upgrade,
+  upgraded,
+  WAITING_MESSAGE_BYTES,
+} from '../socket.ts'
 import { pathOf, responseOf } from './forward.ts'
 import { closeFrame, frameOf, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
 import { headersInto } from './headers.ts'
@@ -67,6 +75,7 @@ function agreedProtocol(headers: readonly Header[], key: string, offered: readon
 function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers {
   let drained = Promise.withResolvers<void>()
   let isClosed = false
+  let waiting = 0
   let ping: Timer | undefined
 
   /** What is sent last: what is not answered soon is cut. */
@@ -121,8 +130,12 @@ function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers 
       moved()
       const [opcode, payload] = typeof data === 'string' ? [opcodes.text, Buffer.from(data)] : [opcodes.binary, data]
       if (stream.destroyed || stream.writableEnded) return
-      stream.write(frameOf(opcode, payload))
-      if (stream.writableLength <= 2 * MAX_BYTES) return
+      const size = payload.byteLength + WAITING_MESSAGE_BYTES
+      waiting += size
+      stream.write(frameOf(opcode, payload), () => {
+        waiting -= size
+      })
+      if (waiting <= 2 * MAX_BYTES) return
       peer.close(1013, 'The server in the sandbox takes no more.')
       stream.destroy()
     },
