@@ -11,12 +11,17 @@ export interface Environments {
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
   /** Those of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
   processesOf(environment: Environment): EnvironmentProcesses
+  /** Says that one is in use, until this is disposed of. */
+  hold(environmentId: string): Disposable
+  /** Those that are held now, or were since this was last asked. */
+  takeHeld(): string[]
   /** Idempotent; also for one that is not there. */
   destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
 }
 
 export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
   const kept = new Map<string, EnvironmentProcesses>()
+  const held = new Map<string, number>()
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
     if (backend) return backend
@@ -38,6 +43,22 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
       const processes = environment.processes ?? kept.get(environment.id) ?? keepSpawned(environment)
       if (!environment.processes) kept.set(environment.id, processes)
       return processes
+    },
+    hold(environmentId) {
+      const count = (by: number) => held.set(environmentId, (held.get(environmentId) ?? 0) + by)
+      let isHeld = true
+      count(1)
+      return {
+        [Symbol.dispose]() {
+          if (isHeld) count(-1)
+          isHeld = false
+        },
+      }
+    },
+    takeHeld() {
+      const ids = [...held.keys()]
+      for (const [id, count] of held) if (count === 0) held.delete(id)
+      return ids
     },
     async destroy(sandbox) {
       kept.delete(sandbox.environmentId)

@@ -6,14 +6,15 @@ import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
 import { useSandbox } from './sandboxes.ts'
 
-/** The processes of a sandbox that the caller may use; its time to live starts again. */
+/** The processes of a sandbox that the caller may use; its time to live starts again, and stands still while it is held. */
 export async function useProcesses(
   runtime: Runtime,
   caller: Caller,
   sandboxId: string,
-): Promise<{ sandbox: Sandbox; processes: EnvironmentProcesses }> {
+): Promise<{ sandbox: Sandbox; processes: EnvironmentProcesses; hold(): Disposable }> {
   const { sandbox, environment } = await useSandbox(runtime, caller, sandboxId)
-  return { sandbox, processes: runtime.environments.processesOf(environment) }
+  const { environments } = runtime
+  return { sandbox, processes: environments.processesOf(environment), hold: () => environments.hold(environment.id) }
 }
 
 /** Starts a process with the sandbox's variables and in its directory unless told otherwise. */

@@ -1,12 +1,13 @@
 import { findPassedChecks } from '../db/backends.ts'
 import { newId } from '../db/id.ts'
-import { listEnvironments, listExpiredSandboxes } from '../db/sandboxes.ts'
+import { listEnvironments, listExpiredSandboxes, touchEnvironment } from '../db/sandboxes.ts'
 import { messageOf } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { removeSandbox } from './sandboxes.ts'
 
 /** Removes the sandboxes whose time to live is over. Never rejects: what fails is logged, and met again. */
 export async function removeExpired(runtime: Runtime): Promise<void> {
+  for (const environmentId of runtime.environments.takeHeld()) touchEnvironment(runtime.db, environmentId)
   for (const sandbox of listExpiredSandboxes(runtime.db, new Date())) {
     await removeSandbox(runtime, sandbox).catch(error => runtime.log(`${sandbox.id}: ${messageOf(error)}`))
   }

@@ -173,6 +173,14 @@ export function touchSandbox(db: Database, id: string): void {
   db.query('update sandboxes set last_used_at = $now where id = $id').run({ id, now: now() })
 }
 
+/** As `touchSandbox`, by its environment. */
+export function touchEnvironment(db: Database, environmentId: string): void {
+  db.query('update sandboxes set last_used_at = $now where environment_id = $environmentId').run({
+    environmentId,
+    now: now(),
+  })
+}
+
 /** With its threads, messages and runs. False when there is no such sandbox. */
 export const deleteSandbox = (db: Database, id: string): boolean =>
   db.query('delete from sandboxes where id = $id').run({ id }).changes > 0
@@ -184,13 +192,15 @@ export const listEnvironments = (db: Database, backend: string): string[] =>
     .all({ backend })
     .map(row => row.id)
 
-/** The sandboxes whose time to live since their last use is over at `at`. One with an active run is in use. */
+/** The sandboxes whose time to live since their last use is over at `at`. A run is a use up to its end. */
 export const listExpiredSandboxes = (db: Database, at: Date): Sandbox[] =>
   db
     .query<Row, { at: number }>(
       `select ${columns} from sandboxes
        where timeout_ms is not null and unixepoch(last_used_at, 'subsec') * 1000 + timeout_ms <= $at
-         and not exists (select 1 from runs where sandbox_id = sandboxes.id and status = 'active')`,
+         and not exists (
+           select 1 from runs where sandbox_id = sandboxes.id
+             and (status = 'active' or unixepoch(ended_at, 'subsec') * 1000 + sandboxes.timeout_ms > $at))`,
     )
     .all({ at: at.getTime() })
     .map(row => toSandbox(db, row))

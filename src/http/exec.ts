@@ -27,14 +27,16 @@ export const execRoutes = (runtime: Runtime) =>
       const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
       const { command, cwd = sandbox.cwd, envs, timeoutMs = DEFAULT_TIMEOUT_MS } = body
       const options = { command, cwd, env: { ...sandbox.envs, ...envs }, timeoutMs }
-      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options)
+      const use = runtime.environments.hold(environment.id)
+      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options, use)
+      using _use = use
       return await runShell(environment, { ...options, signal: request.signal })
     },
     { params: SandboxParams, ...json(Exec) },
   )
 
 /** The output as it comes, then the exit or the error. A client that goes away ends the command. */
-function stream(environment: Environment, options: ShellOptions): Response {
+function stream(environment: Environment, options: ShellOptions, use: Disposable): Response {
   const abort = new AbortController()
   const pipe = new TransformStream<Uint8Array, Uint8Array>()
   const writer = pipe.writable.getWriter()
@@ -66,5 +68,6 @@ function stream(environment: Environment, options: ShellOptions): Response {
     .then(() => writer.close())
     // The client went away: there is nobody to tell.
     .catch(() => {})
+    .finally(() => use[Symbol.dispose]())
   return new Response(pipe.readable, { headers: eventStreamHeaders })
 }

@@ -52,8 +52,9 @@ export const fileRoutes = (runtime: Runtime) => {
             return { files: await writeAll(await filesOf(request, sandboxId), wanted) }
           }
           if (!path) throw new ApiError('invalid_request', 'path: required', { field: 'path' })
-          const files = await filesOf(request, sandboxId)
-          const size = await files.write(path, request.body ?? new Uint8Array(), request.signal)
+          const { environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+          using _use = runtime.environments.hold(environment.id)
+          const size = await environment.files.write(path, request.body ?? new Uint8Array(), request.signal)
           return { files: [{ path, size }] }
         },
         { params: SandboxParams, query: WriteQuery, parse: 'none' },

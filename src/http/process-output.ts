@@ -7,11 +7,15 @@ const HEARTBEAT_MS = 15_000
 
 const encoder = new TextEncoder()
 
-/** A process's output as server-sent events. Read at the client's pace; `abort` is aborted when it goes away. */
+/**
+ * A process's output as server-sent events. Read at the client's pace; `abort` is aborted when it goes away, and `use`
+ * disposed of at the end.
+ */
 export function outputResponse(
   events: AsyncGenerator<OutputEvent, void>,
   encoding: 'text' | 'base64',
   abort: AbortController,
+  use: Disposable,
 ): Response {
   const frames = framesOf(events, encoding)
   let coming: Promise<IteratorResult<Uint8Array, void>> | undefined
@@ -28,9 +32,14 @@ export function outputResponse(
         if (!next) return controller.enqueue(HEARTBEAT)
         coming = undefined
         controller.enqueue(next.value ?? DONE)
-        if (next.done) controller.close()
+        if (!next.done) return
+        use[Symbol.dispose]()
+        controller.close()
       },
-      cancel: () => abort.abort(),
+      cancel() {
+        use[Symbol.dispose]()
+        abort.abort()
+      },
     },
     { highWaterMark: 0 },
   )

@@ -49,8 +49,8 @@ const Stdin = Type.Object({
 const Signal = Type.Object({ signal: Type.String({ maxLength: 20, description: 'SIGTERM, or TERM.' }) })
 
 export const processRoutes = (runtime: Runtime) => {
-  const processesOf = async (request: Request, sandboxId: string) =>
-    (await useProcesses(runtime, callerOf(request), sandboxId)).processes
+  const use = (request: Request, sandboxId: string) => useProcesses(runtime, callerOf(request), sandboxId)
+  const processesOf = async (request: Request, sandboxId: string) => (await use(request, sandboxId)).processes
 
   return (
     new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes' })
@@ -88,7 +88,7 @@ export const processRoutes = (runtime: Runtime) => {
       .get(
         '/:pid/output',
         async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
-          const processes = await processesOf(request, sandboxId)
+          const { processes, hold } = await use(request, sandboxId)
           await processes.get(Number(pid))
           const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
           const abort = new AbortController()
@@ -101,7 +101,7 @@ export const processRoutes = (runtime: Runtime) => {
             follow: follow !== 'false',
             signal: abort.signal,
           })
-          return outputResponse(events, encoding, abort)
+          return outputResponse(events, encoding, abort, hold())
         },
         { params: ProcessParams, query: OutputQuery },
       )
@@ -109,7 +109,8 @@ export const processRoutes = (runtime: Runtime) => {
       .post(
         '/:pid/stdin',
         async ({ request, params: { sandboxId, pid }, query, status }) => {
-          const processes = await processesOf(request, sandboxId)
+          const { processes, hold } = await use(request, sandboxId)
+          using _use = hold()
           const write = (bytes: Uint8Array) => processes.write(Number(pid), bytes, request.signal)
           let close = query.close === 'true'
           if (request.headers.get('content-type')?.includes('application/json')) {

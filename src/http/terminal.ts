@@ -34,11 +34,11 @@ export const terminalRoutes = (runtime: Runtime, upgrade: Upgrade) =>
     '/',
     async ({ request, params, query: { offset = '0', hangup } }) => {
       assertOrigin(request, runtime.config.origins)
-      const { processes } = await useProcesses(runtime, callerOf(request), params.sandboxId)
+      const { processes, hold } = await useProcesses(runtime, callerOf(request), params.sandboxId)
       const pid = Number(params.pid)
       const { pty } = await processes.get(pid)
       if (!pty) throw new ApiError('invalid_request', `The process ${pid} has no terminal.`)
-      const handlers = terminalOf(processes, pid, { offset: Number(offset), hangup: hangup === 'true' })
+      const handlers = terminalOf(processes, pid, { hold, offset: Number(offset), hangup: hangup === 'true' })
       return upgraded(upgrade, request, handlers, acceptance(request))
     },
     { params: ProcessParams, query: Query },
@@ -55,7 +55,7 @@ function assertOrigin(request: Request, origins: readonly string[] | undefined):
 function terminalOf(
   processes: EnvironmentProcesses,
   pid: number,
-  { offset, hangup }: { offset: number; hangup: boolean },
+  { hold, offset, hangup }: { hold: () => Disposable; offset: number; hangup: boolean },
 ): SocketHandlers {
   const gone = new AbortController()
   const { signal } = gone
@@ -63,6 +63,7 @@ function terminalOf(
   let turn: Promise<unknown> = Promise.resolve()
   let unread = 0
   let pings: Timer | undefined
+  let use: Disposable | undefined
 
   const show = async (peer: Peer) => {
     for await (const event of outputOf(processes, pid, { offset, follow: true, signal })) {
@@ -90,6 +91,7 @@ function terminalOf(
 
   return {
     open(peer) {
+      use = hold()
       pings = setInterval(() => peer.ping(), PING_MS)
       show(peer).then(
         () => peer.close(NORMAL),
@@ -112,6 +114,7 @@ function terminalOf(
     },
     close() {
       clearInterval(pings)
+      use?.[Symbol.dispose]()
       gone.abort()
       drained.resolve()
       // One that is gone already needs nothing.

@@ -90,6 +90,8 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
     environments: {
       create: async ({ id }) => environment(id),
       get: async ({ environmentId }) => environment(environmentId),
+      hold: () => ({ [Symbol.dispose]() {} }),
+      takeHeld: () => [],
       processesOf: () => {
         throw new Error('none here')
       },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { removeExpired } from '../../src/core/sweep.ts'
 import { useApp } from '../support/app.ts'
+import { chat } from '../support/chat.ts'
 import { leftovers, processesNamed } from '../support/leftovers.ts'
 import { until } from '../support/until.ts'
 
@@ -260,6 +261,76 @@ test('its time to live begins again with each use, and when it is over all of it
   expect(await leftovers(body.sandboxId)).toEqual([])
   expect((await app.ask('GET', `/v1/sandboxes/${body.id}`)).status).toBe(404)
   expect((await app.ask('GET', `/v1/sandboxes/${kept}`)).status).toBe(200)
+})
+
+const uses: [string, (path: string) => Promise<() => void>][] = [
+  [
+    'a command',
+    async path => {
+      const abort = new AbortController()
+      const body = { command: 'touch /begun; sleep 1000' }
+      app.request('POST', `${path}/exec`, { body, signal: abort.signal }).catch(() => {})
+      return () => abort.abort()
+    },
+  ],
+  [
+    "a command's stream",
+    async path => {
+      const abort = new AbortController()
+      const headers = { accept: 'text/event-stream' }
+      const body = { command: 'touch /begun; sleep 1000' }
+      await app.request('POST', `${path}/exec`, { body, headers, signal: abort.signal })
+      return () => abort.abort()
+    },
+  ],
+  [
+    "a process's output",
+    async path => {
+      const abort = new AbortController()
+      const { pid } = (await app.ask('POST', `${path}/processes`, { command: 'touch /begun; sleep 1000' })).body
+      const { body } = await app.request('GET', `${path}/processes/${pid}/output`, { signal: abort.signal })
+      await body!.getReader().read()
+      return () => abort.abort()
+    },
+  ],
+  [
+    'a terminal',
+    async path => {
+      const started = await app.ask('POST', `${path}/processes`, { command: 'touch /begun; sleep 1000', pty: true })
+      const url = `${app.url.replace('http', 'ws')}${path}/processes/${started.body.pid}/terminal`
+      const socket = new WebSocket(url, { headers: { authorization: `Bearer ${app.key}` } } as never)
+      await new Promise(resolve => socket.addEventListener('open', resolve))
+      return () => socket.close()
+    },
+  ],
+]
+for (const [name, begin] of uses) {
+  test(`its time to live stands still during ${name}, and begins again after it`, async () => {
+    const id = await app.sandbox({ timeoutMs: 3_600_000 })
+    const path = `/v1/sandboxes/${id}`
+    const end = await begin(path)
+    await until(async () => (await app.ask('GET', `${path}/files/exists?path=/begun`)).body === true)
+    const isThereWhenOver = async () => {
+      app.beside(db => db.run(`update sandboxes set last_used_at = '2020-01-01T00:00:00.000Z' where id = '${id}'`))
+      await removeExpired(app.runtime)
+      return (await app.ask('GET', path)).status === 200
+    }
+    expect(await isThereWhenOver()).toBe(true)
+    expect(await isThereWhenOver()).toBe(true)
+    end()
+    await until(async () => !(await isThereWhenOver()))
+  })
+}
+
+test('its time to live begins again when a reply ends', async () => {
+  const id = await app.sandbox({ timeoutMs: 3_600_000 })
+  await chat(app, 'hello', { sandboxId: id })
+  app.beside(db => db.run(`update sandboxes set last_used_at = '2020-01-01T00:00:00.000Z' where id = '${id}'`))
+  await removeExpired(app.runtime)
+  expect((await app.ask('GET', `/v1/sandboxes/${id}`)).status).toBe(200)
+  app.beside(db => db.run(`update runs set ended_at = '2020-01-01T00:00:00.000Z' where sandbox_id = '${id}'`))
+  await removeExpired(app.runtime)
+  expect((await app.ask('GET', `/v1/sandboxes/${id}`)).status).toBe(404)
 })
 
 const rowCount = async () => (await app.ask('GET', '/v1/sandboxes?limit=999')).body.sandboxes.length
