@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Busboy } from '@fastify/busboy'
+import { Busboy, type BusboyConfig } from '@fastify/busboy'
 import { ApiError, messageOf } from '../errors.ts'
 import { MAX_BODY_BYTES } from './body.ts'
 
@@ -27,7 +27,7 @@ export async function readUpload<Kept extends Disposable>(
 ): Promise<Upload<Kept>> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^multipart\/form-data;.*boundary=/is.test(type) || !request.body) throw wrong('wants multipart/form-data')
-  const form = new Busboy({
+  const form = createForm({
     headers: { 'content-type': type },
     limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS, headerPairs: 20 },
     isPartAFile: name => name !== undefined && names.includes(name),
@@ -73,6 +73,15 @@ export async function readUpload<Kept extends Disposable>(
     await Promise.all(keeping)
     for (const file of upload.files.values()) file[Symbol.dispose]()
     throw error
+  }
+}
+
+/** Throws invalid_request for a boundary that no form can have, as one that is longer than a header of a part. */
+function createForm(config: BusboyConfig) {
+  try {
+    return new Busboy(config)
+  } catch (error) {
+    throw wrong(`not a multipart form: ${messageOf(error)}`)
   }
 }
 

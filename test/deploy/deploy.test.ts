@@ -207,6 +207,8 @@ describe('what is refused', () => {
       'multipart/form-data; boundary=x',
       '--x\r\ncontent-disposition: form-data; name="bundle"\r\n\r\nabc',
     ],
+    ['a boundary that is too long', `multipart/form-data; boundary=${'x'.repeat(5000)}`, 'hello'],
+    ['a boundary that is empty', 'multipart/form-data; boundary=', 'hello'],
     ['a part without a name', 'multipart/form-data; boundary=x', '--x\r\n\r\nabc\r\n--x--\r\n'],
     ['something else', 'multipart/form-data; boundary=x', 'hello'],
     [
