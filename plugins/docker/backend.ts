@@ -148,10 +148,10 @@ export function createDockerBackend(options: DockerOptions): Backend {
     name: 'docker',
     isolation: 'container',
     egress: 'proxy',
-    check: () => {
-      const dataId = identity.find() ?? 'doctor'
+    async check() {
+      const dataId = await identity.makeIfOwn()
       const guest = createGuestVolume({ engine, executable, dataId })
-      return probeEngine({ engine, images, capabilities, dataId, guest }, options.image)
+      return await probeEngine({ engine, images, capabilities, dataId, guest }, options.image)
     },
 
     async create(spec) {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,7 +7,15 @@ export interface Identity {
   /** Undefined when nothing was ever made for this data directory. */
   find(): string | undefined
   make(): Promise<string>
+  /**
+   * As `make` where the data directory is there and this user's own; else that of nobody. Who only looks leaves no
+   * directory behind, and no file that the server cannot read.
+   */
+  makeIfOwn(): Promise<string>
 }
+
+/** What has this is removed by who made it, or by nobody. */
+const NOBODY = 'doctor'
 
 const pattern = /^[0-9a-f]{32}$/
 
@@ -21,16 +29,21 @@ export function createIdentity(dataDirectory: string): Identity {
     known = text
     return text
   }
+  const make = async () => {
+    const present = find()
+    if (present !== undefined) return present
+    await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+    const made = crypto.randomUUID().replaceAll('-', '')
+    writeFileSync(path, `${made}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    known = made
+    return made
+  }
   return {
     find,
-    async make() {
-      const present = find()
-      if (present !== undefined) return present
-      await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
-      const made = crypto.randomUUID().replaceAll('-', '')
-      writeFileSync(path, `${made}\n`, { mode: 0o600, flag: 'wx', flush: true })
-      known = made
-      return made
+    make,
+    async makeIfOwn() {
+      const isOwn = statSync(dataDirectory, { throwIfNoEntry: false })?.uid === process.geteuid?.()
+      return isOwn ? await make() : (find() ?? NOBODY)
     },
   }
 }

@@ -131,13 +131,13 @@ test.each([
 })
 
 test('doctor tries a container and leaves nothing', async () => {
-  const dataDirectory = newDirectory()
+  const dataDirectory = join(newDirectory(), 'none-yet')
   const before = await owned()
   const checks = await backendIn(dataDirectory).check()
   expect(checks.filter(({ ok, required }) => required && !ok)).toEqual([])
   expect(checks.map(({ name }) => name)).toEqual(['engine', 'limits', 'containers', 'seccomp', 'disk quota'])
   expect(checks.find(({ name }) => name === 'disk quota')).toMatchObject({ ok: false, required: false })
-  expect([await owned(), readdirSync(dataDirectory)]).toEqual([before, []])
+  expect([await owned(), existsSync(dataDirectory)]).toEqual([before, false])
 })
 
 test('the guest is brought once to an engine, and again when somebody has taken it away', async () => {
@@ -283,4 +283,15 @@ test('an engine without space says so', async () => {
   expect(await output(environment, 'echo on')).toBe('on')
   await environment.destroy()
   expect(existsSync(join(disk, 'containers/x'))).toBe(false)
+})
+
+test('what a check has made when it is killed is found by who cleans up its new data directory', async () => {
+  const dataDirectory = newDirectory()
+  // Held in the midst, with its container there: as a killed one leaves it.
+  const checking = backendIn(dataDirectory).check()
+  await until(async () => (await owned()).some(name => name.startsWith('/threadbox-doctor-')))
+  const other = backendIn(dataDirectory)
+  await until(async () => (await other.list()).some(id => id.startsWith('doctor-')))
+  await checking
+  await other.close()
 })
