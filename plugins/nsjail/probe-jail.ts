@@ -9,7 +9,7 @@ import { seccompPolicy } from './seccomp.ts'
 import { hostDirectories, linkUsr } from './skeleton.ts'
 import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
 import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
-import { layersOf, prepareLayers } from './upper.ts'
+import { layersOf, mountsBelowLocal, prepareLayers } from './upper.ts'
 
 const WITHIN_MS = 5000
 /** The highest range, which environments reach last. */
@@ -50,9 +50,15 @@ async function enter(directory: string, nsjail: string, stage: Stage, ids: IdRan
   prepareLayers(stage.box, base, ids, true)
   const { upper, work, local, localWork } = layersOf(stage.box)
   const config = join(directory, 'jail.cfg')
-  const spec = { ids, lower: stage.base, upper, work, guest: stage.guest, hostDirectories: hostDirectories() }
+  const layers = {
+    lower: stage.base,
+    upper,
+    work,
+    ...(mountsBelowLocal().length === 0 && { local: { upper: local, work: localWork } }),
+  }
+  const spec = { ids, ...layers, guest: stage.guest, hostDirectories: hostDirectories() }
   const command = ['/bin/sh', '-c', trial]
-  await writeFile(config, jailConfig({ ...spec, local: { upper: local, work: localWork }, command }))
+  await writeFile(config, jailConfig({ ...spec, command }))
   await run([nsjail, '--config', config], WITHIN_MS)
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rmdir } from 'node:fs/promises'
+import { mkdir, readFile, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../src/errors.ts'
 import type { Check } from '../../src/plugin.ts'
@@ -11,6 +11,7 @@ import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
 import { END_ID, firstIdOf } from './slots.ts'
 import { findNsjail } from './supplies.ts'
+import { mountsBelowLocal } from './upper.ts'
 
 const required = true
 
@@ -27,7 +28,7 @@ export async function probeHost(ground: Ground, nsjailPath?: string): Promise<Ch
       imageCheck(ground, directory),
       cgroupCheck(ground),
     ])
-    return [level, ...jail, cgroups, images, ...(await userNamespaceChecks(ground))]
+    return [level, ...jail, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(ground))]
   } finally {
     await erase(directory)
     if (isNew) await rmdir(ground.dataDirectory).catch(() => {})
@@ -69,12 +70,25 @@ async function jailChecks(ground: Ground, directory: string, nsjailPath?: string
   const whole = await outcome(() => probeJail(ground, directory, nsjail))
   if (whole === undefined) return passed(ground, nsjail)
 
+  const place = await placeChecks(ground)
   const plain = await outcome(() => runPlain(nsjail))
-  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail))]
+  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail)), ...place]
   const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
   const seccomp = await outcome(() => runWithSeccomp(nsjail))
-  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail))]
-  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail))]
+  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...place]
+  if (place.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...place]
+  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...place]
+}
+
+const OVERLAY = 0x794c7630
+
+/** What the kernel only calls an invalid argument: an overlay cannot write to another, nor have its owners shifted. */
+async function placeChecks({ dataDirectory }: Ground): Promise<Check[]> {
+  const { type } = await statfs(dataDirectory)
+  if (type !== OVERLAY) return []
+  const detail = `${dataDirectory} is on an overlay, as all of a container but its volumes is`
+  const remedy = 'Put it on a volume: docker run --volume /tmp, or name a directory of one with --data-dir.'
+  return [{ name: 'data directory', ok: false, required, detail, remedy }]
 }
 
 /** What of the whole jail a message of the kernel is about. */
@@ -91,6 +105,14 @@ function passed({ root }: Ground, nsjail: string): Check[] {
   ]
   if (root) checks.push({ name: 'idmapped mounts', ok: true, required, detail: 'work in the data directory' })
   return checks
+}
+
+function localChecks(): Check[] {
+  const [mount] = mountsBelowLocal()
+  if (mount === undefined) return []
+  const detail = `${mount} is a mount: sandboxes on the host's base cannot install programs into /usr/local`
+  const remedy = 'Mount it elsewhere.'
+  return [{ name: '/usr/local', ok: false, required: false, detail, remedy }]
 }
 
 async function cgroupCheck({ root, dataDirectory }: Ground): Promise<Check> {

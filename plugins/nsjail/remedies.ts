@@ -1,3 +1,7 @@
+/** All at once: each of them alone only leads to the next refusal. */
+const CONTAINER =
+  'run it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined, as root also --cap-add SYS_ADMIN'
+
 /** What to do about nsjail's own words, as seen on restricted hosts. */
 const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
   {
@@ -6,7 +10,7 @@ const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
   },
   {
     words: /procfs mount may fail/,
-    remedy: () => 'The container hides parts of /proc: run it with --security-opt systempaths=unconfined',
+    remedy: () => `The container hides parts of /proc: ${CONTAINER}`,
   },
   {
     words: /mount\('\/'.*Permission denied|uid map.*Permission denied|uid_map.*(Permission denied|not permitted)/i,
@@ -19,9 +23,8 @@ const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
       'This root may not mount: give the container --cap-add SYS_ADMIN, or run it as an ordinary user (docker run --user 1000), or on the host',
   },
   {
-    words: /(clone|unshare).*Operation not permitted/,
-    remedy: () =>
-      'Namespaces are forbidden, as in a container with the default profile: run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or on the host',
+    words: /(clone|unshare|pivot_root).*Operation not permitted/,
+    remedy: () => `Namespaces are forbidden, as in a container with the default profile: ${CONTAINER}, or on the host`,
   },
   {
     words: /overlay.*Invalid argument|Invalid argument.*overlay|fsconfig/,
@@ -31,6 +34,11 @@ const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
     words: /mount_setattr.*(EINVAL|ENOSYS|EOPNOTSUPP)/,
     remedy: () =>
       'Idmapped mounts need Linux 5.19 and a file system that has them: put the data directory on ext4 or xfs',
+  },
+  {
+    words: /EACCES.*posix_spawn/,
+    remedy: nsjail =>
+      `${nsjail} may not be run: put the data directory on a file system without noexec, as docker run --tmpfs /tmp:exec gives`,
   },
   {
     words: /error while loading shared libraries|GLIBC|ENOENT|No such file/,

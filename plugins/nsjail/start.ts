@@ -17,7 +17,7 @@ import { hostDirectories } from './skeleton.ts'
 import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
 import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
 import type { Supplies } from './supplies.ts'
-import { checkMountTargets, layersOf, prepareLayers } from './upper.ts'
+import { checkMountTargets, layersOf, mountsBelowLocal, prepareLayers } from './upper.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
@@ -141,7 +141,7 @@ async function enter(
     work,
     guest: stage.guest,
     hostDirectories: shown,
-    ...(meta.host && { local: { upper: local, work: localWork } }),
+    ...(meta.host && mountsBelowLocal().length === 0 && { local: { upper: local, work: localWork } }),
     ...(processes !== undefined && { processes }),
     ...(processes !== undefined && !limited.includes('pids') && { processesPerUser: processes + OWN_PROCESSES }),
     ...(diskMb !== undefined && !meta.image && { fileSizeMb: diskMb }),
