@@ -11,7 +11,7 @@ import { guestInside, nameOf } from './container.ts'
 import { listContainers } from './containers.ts'
 import { createEngine } from './engine.ts'
 import { EngineLost, isConflict, isMissing, unavailable } from './failure.ts'
-import { createGuestVolume } from './guest-volume.ts'
+import { createGuestVolume, removeFiller } from './guest-volume.ts'
 import { createContainerHome } from './home.ts'
 import { createIdentity } from './identity.ts'
 import { createImages } from './image.ts'
@@ -83,6 +83,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const prepare = once(async () => {
     const dataId = await identity.make()
     const house: House = { dataId, guest: createGuestVolume({ engine, executable, dataId }) }
+    await removeFiller(engine, dataId)
     const running: KeptEnvironment[] = []
     for (const { environmentId, imageId, isRunning, made } of await listContainers(engine, dataId)) {
       if (!made) log(`${environmentId}: its container has a damaged label`)

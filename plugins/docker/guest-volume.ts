@@ -72,6 +72,13 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
   }
 }
 
+/** The one that a server on this data directory has left when it was killed. */
+export async function removeFiller(engine: DockerEngine, dataId: string): Promise<void> {
+  const filler = await findFiller(engine)
+  if (filler?.dataId !== dataId) return
+  await engine.call('DELETE', `/containers/${filler.id}`, { query: { force: 'true' } })
+}
+
 /** A container that has the volume and never runs. */
 async function openFiller(engine: DockerEngine, imageId: string, dataId: string): Promise<string> {
   const body = {
@@ -91,18 +98,18 @@ async function openFiller(engine: DockerEngine, imageId: string, dataId: string)
       throw new EngineError(500, 'the engine made a container without an id')
     } catch (error) {
       if (!isConflict(error)) throw error
-      if (performance.now() - startedAt < FILLED_WITHIN_MS && (await fillerOwner(engine)) !== dataId) continue
+      if (performance.now() - startedAt < FILLED_WITHIN_MS && (await findFiller(engine))?.dataId !== dataId) continue
       // Of a server on this data directory, which has died, or of one that takes too long.
       await engine.call('DELETE', `/containers/${FILLER}`, { query: { force: 'true' } })
     }
   }
 }
 
-/** Data directory of the server that fills the volume now. */
-async function fillerOwner(engine: DockerEngine): Promise<unknown> {
+/** The one that fills the volume now, and the data directory of its server. */
+async function findFiller(engine: DockerEngine): Promise<{ id: string; dataId: unknown } | undefined> {
   try {
-    const { Config } = objectOf(await engine.call('GET', `/containers/${FILLER}/json`)) ?? {}
-    return objectOf(objectOf(Config)?.Labels)?.[labels.data]
+    const { Id, Config } = objectOf(await engine.call('GET', `/containers/${FILLER}/json`)) ?? {}
+    return { id: String(Id), dataId: objectOf(objectOf(Config)?.Labels)?.[labels.data] }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error

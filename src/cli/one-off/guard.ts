@@ -15,8 +15,9 @@ interface Charge {
 /** The word that ends a guard: its parent has cleaned up itself. */
 const DONE = 'done'
 
-/** What its parent had started, such as a mount, may go on a little without it. */
+/** What its parent had started, such as a mount, or a container that an engine makes, may go on a little without it. */
 const TRIES = 25
+const LOOKS = 3
 const PAUSE_MS = 200
 
 export interface Guard {
@@ -51,22 +52,25 @@ export async function guard(load: LoadPlugins): Promise<void> {
   // Killed before it had made anything.
   if (last === DONE || first === '') return
   const charge = chargeOf(first)
-  for (let tries = 1; existsSync(charge.dataDirectory); tries++) {
+  for (let tries = 1, looks = 0; existsSync(charge.dataDirectory); tries++) {
     try {
-      await cleanUp(charge, load)
+      looks = (await destroyAll(charge, load)) === 0 ? looks + 1 : 0
+      if (looks === LOOKS) await rm(charge.dataDirectory, { recursive: true, force: true })
     } catch (error) {
       if (tries === TRIES) throw error
-      await Bun.sleep(PAUSE_MS)
     }
+    await Bun.sleep(PAUSE_MS)
   }
 }
 
-async function cleanUp({ dataDirectory, settings }: Charge, load: LoadPlugins): Promise<void> {
+/** Gives how many there were. */
+async function destroyAll({ dataDirectory, settings }: Charge, load: LoadPlugins): Promise<number> {
   const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
   const backend = (await load(config, closedContext(dataDirectory))).backends.get(config.backend)
-  for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.destroy()
+  const ids = (await backend?.list()) ?? []
+  for (const id of ids) await (await backend?.open(id))?.destroy()
   await backend?.close()
-  await rm(dataDirectory, { recursive: true, force: true })
+  return ids.length
 }
 
 function chargeOf(line: string): Charge {
