@@ -92,7 +92,7 @@ async function seed(root: string): Promise<void> {
   const families = (await readdir('/etc')).filter(name => allowedPattern.test(name))
   const names = [...allowed, ...families]
   for (const name of names) await makeDirectory(dirname(join(root, 'etc', name)))
-  await Promise.all(names.map(name => copy(join('/etc', name), join(root, 'etc', name))))
+  await all(names.map(name => copy(join('/etc', name), join(root, 'etc', name))))
   await symlink('/run', join(root, 'var/run'))
   await symlink('/run/lock', join(root, 'var/lock'))
   await symlink('/proc/mounts', join(root, 'etc/mtab'))
@@ -124,8 +124,14 @@ async function copy(source: string, target: string): Promise<void> {
   }
   if (kind.isDirectory() && kind.mode & 0o001) {
     await makeDirectory(target)
-    await Promise.all((await readdir(source)).map(name => copy(join(source, name), join(target, name))))
+    await all((await readdir(source)).map(name => copy(join(source, name), join(target, name))))
   }
+}
+
+/** Waits for all of them, also when one fails: then what they made is removed, and none may make more. */
+async function all(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
 }
 
 /** The mode is set apart: a server's umask must not close the tree to the jail's users. */

@@ -104,6 +104,18 @@ describe('files', () => {
     ])
   })
 
+  test('do not include the sandbox, where --data-dir is in what goes in', async () => {
+    const result = await oneOffs.run(['exec', '--data-dir', '.', '--file', '.=all', '--', 'ls all | grep threadbox-'])
+    expect(result).toEqual({ code: 1, stdout: '', stderr: '' })
+  })
+
+  test('come out beside one that cannot', async () => {
+    const command = 'mkdir mixed; echo a > mixed/a; mkfifo mixed/b; echo c > mixed/c'
+    const { code, stderr } = await oneOffs.run(['exec', '--out', 'mixed=mixed', '--', command])
+    expect([code, stderr]).toEqual([125, 'threadbox: --out mixed: Not a regular file: /home/user/mixed/b\n'])
+    expect([read('mixed/a'), read('mixed/c')]).toEqual(['a\n', 'c\n'])
+  })
+
   test('that are not there are told of, and fail a command that did not', async () => {
     const result = await oneOffs.run(['exec', '--out', 'none=x', '--', 'echo done'])
     expect(result).toEqual({

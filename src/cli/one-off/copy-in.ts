@@ -3,6 +3,7 @@ import { join, posix } from 'node:path'
 import { runShell } from '../../guest/shell.ts'
 import type { Environment } from '../../plugin.ts'
 import { UsageError } from '../flags.ts'
+import { isDataDirectory } from './data-directory.ts'
 import type { Copy } from './flags.ts'
 
 /** Of one command line inside. */
@@ -24,6 +25,8 @@ export async function copyIn(environment: Environment, files: readonly Copy[], c
   const bringDirectory = async (from: string, to: string): Promise<void> => {
     await environment.files.makeDirectory(to)
     for (const entry of await readdir(from, { withFileTypes: true })) {
+      // The sandbox itself, and those of jobs beside it, where --data-dir is in what is brought.
+      if (isDataDirectory(entry.name)) continue
       const [its, there] = [join(from, entry.name), posix.join(to, entry.name)]
       if (entry.isSymbolicLink()) await link(environment, await readlink(its), there)
       else if (entry.isFile() || entry.isDirectory()) await bring(its, there)

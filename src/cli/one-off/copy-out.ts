@@ -24,7 +24,12 @@ export async function copyOut(environment: Environment, outs: readonly Copy[], c
       if (found.type === 'file') await save(environment, inside, await placeFor(inside, to), found.mode)
       else {
         await mkdir(to, { recursive: true })
-        for (const entry of await files.list(inside, LEVELS)) await bring(environment, inside, entry, to)
+        for (const entry of await files.list(inside, LEVELS)) {
+          // One that cannot be brought, such as a FIFO, keeps no other.
+          await bring(environment, inside, entry, to).catch(error => {
+            problems.push(`--out ${from}: ${messageOf(error)}`)
+          })
+        }
       }
     } catch (error) {
       problems.push(`--out ${from}: ${messageOf(error)}`)

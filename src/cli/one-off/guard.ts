@@ -21,8 +21,8 @@ const LOOKS = 3
 const PAUSE_MS = 200
 
 export interface Guard {
-  /** Resolves when the guard has gone. To be called when nothing is left to clean up. */
-  dismiss(): Promise<void>
+  /** Has the guard clean up, unless nothing is left to. Resolves when it has gone. */
+  dismiss(isClean: boolean): Promise<void>
 }
 
 /**
@@ -37,8 +37,8 @@ export async function startGuard(charge: Charge): Promise<Guard> {
   child.stdin.write(`${JSON.stringify(charge)}\n`)
   await child.stdin.flush()
   return {
-    async dismiss() {
-      child.stdin.write(`${DONE}\n`)
+    async dismiss(isClean) {
+      if (isClean) child.stdin.write(`${DONE}\n`)
       await child.stdin.end()
       await child.exited
     },

@@ -17,6 +17,7 @@ import { log } from '../log.ts'
 import { type LoadPlugins, type OpenRuntime, openRuntime } from '../open-runtime.ts'
 import { copyIn } from './copy-in.ts'
 import { copyOut } from './copy-out.ts'
+import { newDataDirectory } from './data-directory.ts'
 import type { OneOff } from './flags.ts'
 import { startGuard } from './guard.ts'
 
@@ -52,17 +53,24 @@ export async function withSandbox(
   )
   const parent = wanted.dataDirectory
   await mkdir(parent, { recursive: true })
-  const dataDirectory = join(parent, `threadbox-one-off-${crypto.randomUUID()}`)
+  const dataDirectory = join(parent, newDataDirectory())
   const guard = await startGuard({ dataDirectory, settings: oneOff.settings })
   const stop = listenForStop()
+  let isClean = true
+  // What fails here, as on a full disk, is left to the guard, and does not hide why the command failed.
+  const tidy: Tidy = work =>
+    work().catch(() => {
+      isClean = false
+    })
   try {
     await mkdir(dataDirectory, { mode: 0o700 })
     const opened = await openRuntime({ ...wanted, dataDirectory }, load, oneOff.verbose ? log : () => {})
     try {
-      return await useSandbox(opened, oneOff, stop.signal, use)
+      const code = await useSandbox(opened, oneOff, stop.signal, tidy, use)
+      return stop.exitCode() ?? code
     } finally {
-      await opened.runtime.runs.close(0)
-      await opened.close()
+      await tidy(() => opened.runtime.runs.close(0))
+      await tidy(() => opened.close())
     }
   } catch (error) {
     const stopped = stop.exitCode()
@@ -70,16 +78,19 @@ export async function withSandbox(
     if (error instanceof Error && 'exitCode' in error) throw error
     throw Object.assign(new Error(messageOf(error)), { exitCode: FAILED })
   } finally {
-    await rm(dataDirectory, { recursive: true, force: true })
-    await guard.dismiss()
+    if (isClean) await tidy(() => rm(dataDirectory, { recursive: true, force: true }))
+    await guard.dismiss(isClean)
     stop.close()
   }
 }
+
+type Tidy = (work: () => Promise<void>) => Promise<void>
 
 async function useSandbox(
   { runtime, teamId }: OpenRuntime,
   oneOff: OneOff,
   signal: AbortSignal,
+  tidy: Tidy,
   use: (session: Session) => Promise<number>,
 ): Promise<number> {
   const { db, egress } = runtime
@@ -106,7 +117,7 @@ async function useSandbox(
     for (const problem of problems) console.error(`threadbox: ${problem}`)
     return code === 0 && problems.length > 0 ? FAILED : code
   } finally {
-    await removeSandbox(runtime, sandbox)
+    await tidy(() => removeSandbox(runtime, sandbox))
   }
 }
 
@@ -141,9 +152,10 @@ function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined;
     code = 128 + numbers[name as keyof typeof numbers]
     abort.abort()
   }
-  // Whoever read the output has left.
-  const left = () => {
-    code ??= 128 + SIGPIPE
+  const left = (error: NodeJS.ErrnoException) => {
+    const hasLeft = error.code === 'EPIPE'
+    if (!hasLeft && code === undefined) console.error(`threadbox: stdout: ${error.message}`)
+    code ??= hasLeft ? 128 + SIGPIPE : FAILED
     abort.abort()
   }
   for (const name of Object.keys(numbers)) process.on(name, stop)
