@@ -24,7 +24,8 @@ const known: { words: RegExp; remedy: (nsjail: string) => string }[] = [
   },
   {
     words: /(clone|unshare|pivot_root).*Operation not permitted/,
-    remedy: () => `Namespaces are forbidden, as in a chroot or a container with the default profile: ${CONTAINER}, or on the host`,
+    remedy: () =>
+      `Namespaces are forbidden, as in a chroot or a container with the default profile: ${CONTAINER}, or on the host`,
   },
   {
     words: /overlay.*Invalid argument|Invalid argument.*overlay|fsconfig/,

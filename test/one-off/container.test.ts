@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, executable, patiently, temporaryDirectory } from '../support/server.ts'
 
@@ -46,6 +46,8 @@ beforeAll(() => {
   directory = temporaryDirectory()
   writeFileSync(join(directory, 'container.sh'), container)
   writeFileSync(join(directory, 'profile.py'), profile)
+  // Where others can read it, wherever the build is.
+  copyFileSync(executable, join(directory, 'threadbox'))
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
@@ -69,7 +71,7 @@ async function execIn(...within: string[]) {
         'bash',
         join(directory, 'container.sh'),
       ],
-      ...[...within, executable],
+      ...[...within, join(directory, 'threadbox')],
     ],
   })
   return { ...result, left: readdirSync(data) }
