@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertKey, type Caller } from './access.ts'
 import { logAgent } from './agent-log.ts'
+import { underOperator } from './deployed-agent.ts'
 import { getAgent } from './sandboxes.ts'
 import { removeUnusedBundles } from './sweep.ts'
 
@@ -53,7 +54,7 @@ export function rollBack(runtime: Runtime, caller: Caller, slug: string, version
     const target = chosen && findDeployment(db, chosen.id)
     if (!target && version !== undefined) throw new ApiError('not_found', `${slug} has no version ${version}.`)
     if (!target) throw new ApiError('conflict', `${slug} has no earlier version.`)
-    saveAgent(db, caller.teamId, { slug, ...target.definition, deploymentId: target.id })
+    saveAgent(db, caller.teamId, { slug, ...underOperator(target.definition, agent), deploymentId: target.id })
     logAgent(db, agent.id, { source: 'deploy', level: 'info', text: `${slug} is back at version ${target.version}.` })
     return target
   })

@@ -10,6 +10,7 @@ import type { Engine, StoredMessage, Turn } from '../plugin.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
+import { underOperator } from './deployed-agent.ts'
 import { meteredTurn } from './metered-turn.ts'
 import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
 import { createThread, getThread } from './threads.ts'
@@ -69,7 +70,7 @@ export async function startChat(
 function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): Agent {
   if (deploymentId === undefined || deploymentId === current.deploymentId) return current
   const deployment = findDeployment(db, deploymentId)
-  return deployment?.agentId === current.id ? { ...current, ...deployment.definition } : current
+  return deployment?.agentId === current.id ? { ...current, ...underOperator(deployment.definition, current) } : current
 }
 
 /** Nothing is awaited here: the thread is free, and taken. */

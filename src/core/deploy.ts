@@ -31,7 +31,7 @@ export async function* deployAgent(
   request: DeployRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string, Deployment> {
-  const { db, engines, config } = runtime
+  const { db, engines } = runtime
   const { slug, bundle, template, metadata } = request
   const found = findAgent(db, teamId, slug)
   const env = found ? agentEnv(db, found.id) : {}
@@ -49,15 +49,16 @@ export async function* deployAgent(
     if (!description && !metadata) throw new ApiError('setup_failed', `bundle: ${problem}`)
     signal.throwIfAborted()
     const deployed: Deployed = { ...request, metadata: metadata ?? {}, description }
-    const input = deployedAgent(deployed, found, { engines, limits: config.limits })
     const tools = toolsOf(deployed)
-    const { agent, deployment } = inTransaction(db, () => {
+    const { agent, deployment, input } = inTransaction(db, () => {
+      // Looked up again: the operator may have decided anew while the bundle was loaded.
+      const input = deployedAgent(deployed, findAgent(db, teamId, slug), engines)
       const { id: agentId } = saveAgent(db, teamId, input)
       const made = insertDeployment(db, {
         ...{ agentId, definition: input, tools, bundle: bundle.name },
         ...(template && { template: template.name }),
       })
-      return { agent: saveAgent(db, teamId, { ...input, deploymentId: made.id }), deployment: made }
+      return { agent: saveAgent(db, teamId, { ...input, deploymentId: made.id }), deployment: made, input }
     })
     const hooks = hooksOf(deployed)
     const said: string[] = [

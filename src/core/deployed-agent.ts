@@ -1,9 +1,10 @@
-import type { Agent, AgentInput } from '../db/agents.ts'
+import type { Agent, AgentDefinition, AgentInput } from '../db/agents.ts'
 import type { DeployedTool } from '../db/deployments.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { isObject, type JsonObject, objectOf, objectsOf } from '../json.ts'
-import type { Engine, Limits } from '../plugin.ts'
+import type { Engine } from '../plugin.ts'
 import { readAgent } from './agent-files.ts'
+import { startOf } from './sandboxes.ts'
 
 /** What a deploy says of its agent, from all that may say something. Nothing of it is checked yet. */
 export interface Deployed {
@@ -25,7 +26,7 @@ export interface Deployed {
 export function deployedAgent(
   deployed: Deployed,
   found: Agent | undefined,
-  { engines, limits }: { engines: ReadonlyMap<string, Engine>; limits: Limits },
+  engines: ReadonlyMap<string, Engine>,
 ): AgentInput {
   const { slug, metadata, description = {} } = deployed
   const said = { ...description, ...metadata }
@@ -55,7 +56,7 @@ export function deployedAgent(
       setup: [...aptOf(sandbox.apt), ...listOf(sandbox.build), ...listOf(sandbox.setup)],
       cwd: sandbox.cwd,
       timeoutMs: sandbox.timeoutMs,
-      limits: limitsOf(sandbox, limits),
+      limits: { memoryMb: sandbox.memoryMB, cpus: sandbox.cpuCount },
       ...{ base, image, template },
     },
   }
@@ -64,6 +65,18 @@ export function deployedAgent(
     return readAgent(JSON.parse(JSON.stringify(file)))
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
+  }
+}
+
+/** A version of an agent as it may be now: what the operator alone may decide is as the agent has it at last. */
+export function underOperator<Version extends AgentDefinition>(version: Version, current: AgentDefinition): Version {
+  const { base: _, image: __, template: ___, ...sandbox } = version.sandbox
+  const { maxAgentBudgetUsd: ____, ...options } = version.options
+  const { maxAgentBudgetUsd } = current.options
+  return {
+    ...version,
+    sandbox: { ...sandbox, ...startOf(current.sandbox) },
+    options: { ...options, ...(maxAgentBudgetUsd !== undefined && { maxAgentBudgetUsd }) },
   }
 }
 
@@ -113,11 +126,4 @@ function aptOf(packages: unknown): string[] {
   const list = names.join(' ')
   const install = `apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ${list}`
   return [`dpkg -s ${list} >/dev/null 2>&1 || { ${install}; }`]
-}
-
-/** Never more than the operator gives a sandbox. */
-function limitsOf({ memoryMB, cpuCount }: JsonObject, most: Limits): JsonObject {
-  const least = (asked: unknown, bound: number | undefined) =>
-    typeof asked === 'number' && bound ? Math.min(asked, bound) : asked
-  return { memoryMb: least(memoryMB, most.memoryMb), cpus: least(cpuCount, most.cpus) }
 }

@@ -61,7 +61,10 @@ export async function createSandbox(
   const environment = await environments.create({
     id: place.environmentId,
     backend: place.backend,
-    limits: limitsOf({ ...config.limits, ...defaults.limits }),
+    limits: limitsOf({
+      ...config.limits,
+      ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
+    }),
     env: envs,
     network: { mode: config.network, layers: networkLayers(network) },
     ...startOf(defaults),
@@ -151,6 +154,15 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise
   egress.forget(sandbox.environmentId)
   if (sandbox.bundle !== undefined) await bundles.removeUnused()
 }
+
+/** Who deploys an agent gets no more than the operator gives a sandbox, by zero either. */
+const within = (asked: Limits, most: Limits): Limits =>
+  Object.fromEntries(
+    Object.entries(asked).map(([name, limit]) => {
+      const bound = most[name as keyof Limits]
+      return [name, bound ? Math.min(limit || bound, bound) : limit]
+    }),
+  )
 
 /** Zero is no limit. */
 export const limitsOf = (limits: Limits): Limits =>

@@ -336,6 +336,29 @@ describe('versions', () => {
     expect(stored('owned').options.maxAgentBudgetUsd).toBe(3)
   })
 
+  test('have no more than the operator gives a sandbox, by zero either: regression', async () => {
+    const { limits } = app.runtime.config
+    const limitsIn = async (sandboxConfig: object) => {
+      const fields = { slug: 'greedy', bundle: noTools, metadata: { model: 'm', runtime: 'echo' }, sandboxConfig }
+      expect((await deploy(fields)).type).toBe('result')
+      await app.sandbox({ agent: 'greedy' })
+      const path = join(app.directory, 'sandboxes', app.environmentIds.at(-1)!, 'meta.json')
+      return JSON.parse(readFileSync(path, 'utf8')).limits
+    }
+    expect(await limitsIn({ memoryMB: 0, cpuCount: 0 })).toEqual(limits)
+    expect(await limitsIn({ memoryMB: 99_999, cpuCount: 99 })).toEqual(limits)
+    expect(await limitsIn({ memoryMB: 512 })).toEqual({ ...limits, memoryMb: 512 })
+  })
+
+  test('that are gone back to do not undo what the operator decided since: regression', async () => {
+    app.agent('tamed', {}, { options: { maxAgentBudgetUsd: 100 } })
+    expect((await deploy({ slug: 'tamed', bundle: noTools })).type).toBe('result')
+    app.agent('tamed', { image: 'mended' }, { options: { maxAgentBudgetUsd: 3 } })
+    expect((await app.ask('POST', '/v1/agents/tamed/rollback', {})).body).toMatchObject({ version: 1 })
+    const { options, sandbox } = stored('tamed')
+    expect([options.maxAgentBudgetUsd, sandbox.image]).toEqual([3, 'mended'])
+  })
+
   test('go with their agent, their files when no sandbox needs them', async () => {
     const bundle = await bundleAgent('adder.ts', 'zod-3')
     await deploy({ slug: 'gone', bundle })
