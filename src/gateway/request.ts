@@ -24,12 +24,23 @@ export function admit(
   if (!isObject(body)) return { status: 400, message: 'The body is not a JSON object.' }
   const asked = route.model ?? body.model
   if (asked !== modelId && !route.anyModel) return { status: 403, message: `This run's model is ${modelId}.` }
+  // Routers of models go on to the next of a list when the first one fails, which a caller can bring about.
+  if ('models' in body || 'fallbacks' in body) return { status: 403, message: 'A call names one model here.' }
   // What goes on after the answer is not metered.
   if (body.background === true) return { status: 403, message: 'Calls in the background are not possible here.' }
+  // One of them alone is what the call's bound of tokens, and so a budget, is for.
+  if (answersOf(body) > 1) return { status: 403, message: 'A call has one answer here.' }
   const isChatStream = route.wire === 'openai-chat' && body.stream === true
   const options = isChatStream && { stream_options: { ...objectOf(body.stream_options), include_usage: true } }
   const model = route.anyModel && route.model === undefined && { model: modelId }
   return { body: JSON.stringify({ ...body, ...options, ...model }), maxOutputTokens: maxOutputTokens(body) }
+}
+
+/** How many answers are asked for; Gemini takes both spellings of a name. */
+function answersOf(body: JsonObject): number {
+  const settings = [body.generationConfig, body.generation_config].map(value => objectOf(value) ?? {})
+  const named = settings.flatMap(({ candidateCount, candidate_count }) => [candidateCount, candidate_count])
+  return Math.max(1, ...[body.n, body.best_of, ...named].map(value => Number(value ?? 1) || 1))
 }
 
 function maxOutputTokens(body: JsonObject): number {
@@ -37,7 +48,10 @@ function maxOutputTokens(body: JsonObject): number {
     body.max_tokens,
     body.max_completion_tokens,
     body.max_output_tokens,
-    objectOf(body.generationConfig)?.maxOutputTokens,
+    ...[body.generationConfig, body.generation_config].flatMap(value => {
+      const { maxOutputTokens, max_output_tokens } = objectOf(value) ?? {}
+      return [maxOutputTokens, max_output_tokens]
+    }),
   ].filter(value => typeof value === 'number')
   return Math.min(Math.max(...named, 0) || USUAL_OUTPUT_TOKENS, 1_000_000)
 }

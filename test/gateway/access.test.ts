@@ -92,6 +92,7 @@ test('closing ends streams on their way and stores them first', async () => {
   ).rejects.toThrow()
 })
 
+const ownModel = { model: 'claude-sonnet-4-6' }
 const refused: [string, string, object, number][] = [
   ['another model', '/anthropic/v1/messages', { model: 'claude-opus-4-7' }, 403],
   ['no model', '/anthropic/v1/messages', {}, 403],
@@ -101,10 +102,25 @@ const refused: [string, string, object, number][] = [
   ['a path that climbs', '/anthropic/v1/messages/../../admin', { model: 'claude-sonnet-4-6' }, 403],
   ['an encoded path', '/anthropic/v1/%6dessages', { model: 'claude-sonnet-4-6' }, 403],
   ['a call in the background', '/anthropic/v1/responses', { model: 'claude-sonnet-4-6', background: true }, 403],
+  ['a list of other models: regression', '/anthropic/v1/chat/completions', { ...ownModel, models: ['x'] }, 403],
+  [
+    'other models to fall back to: regression',
+    '/anthropic/v1/chat/completions',
+    { ...ownModel, fallbacks: ['x'] },
+    403,
+  ],
+  ['many answers of OpenAI: regression', '/anthropic/v1/chat/completions', { ...ownModel, n: 128 }, 403],
+  ['many answers, as a text: regression', '/anthropic/v1/chat/completions', { ...ownModel, n: '128' }, 403],
+  [
+    'many answers of Gemini: regression',
+    '/anthropic/v1/models/claude-sonnet-4-6:generateContent',
+    { generation_config: { candidate_count: 8 } },
+    403,
+  ],
   ['a body that is no object', '/anthropic/v1/messages', [], 400],
 ]
 for (const [what, path, body, status] of refused) {
-  test(`${what} is refused with ${status}, and nothing goes out`, async () => {
+  test(`refused with ${status}, and nothing goes out: ${what}`, async () => {
     const { open, upstream, calls } = gatewayScene()
     const { access } = open()
     const answer = await access.fetch(`http://gateway.invalid/gateway${path}`, {
