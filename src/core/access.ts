@@ -62,9 +62,7 @@ export function authenticate({ db, config }: Runtime, header: string | null): Ca
   const key = findKeyByHash(db, hash)
   if (!key) throw new ApiError('unauthorized', 'The API key is not known.')
   if (key.revokedAt) throw new ApiError('unauthorized', 'The API key was revoked.')
-  if (key.expiresAt && key.expiresAt <= new Date().toISOString()) {
-    throw new ApiError('unauthorized', 'The API key has expired.')
-  }
+  if (isOver(key)) throw new ApiError('unauthorized', 'The API key has expired.')
   return { teamId: key.teamId, keyId: key.id }
 }
 
@@ -108,7 +106,7 @@ export function writeGrant(db: Database, prefix: string, grant: Grant): string {
   return `${prefix}${body}.${sign(db, prefix, body)}`
 }
 
-/** Throws unauthorized for a text that was not written here, is over, or was made by a key that was revoked. */
+/** Throws unauthorized for a text that was not written here, is over, or was made by a key that is revoked or over. */
 export function readGrant<Written extends Grant>(db: Database, prefix: string, text: string): Written {
   const what = prefix === TOKEN_PREFIX ? 'token' : 'link'
   const [body = '', signature = ''] = text.slice(prefix.length).split('.')
@@ -117,11 +115,13 @@ export function readGrant<Written extends Grant>(db: Database, prefix: string, t
   }
   const grant = JSON.parse(Buffer.from(body, 'base64url').toString()) as Written
   if (grant.expires * 1000 <= Date.now()) throw new ApiError('unauthorized', `The ${what} has expired.`)
-  if (grant.keyId !== undefined && findKey(db, grant.keyId)?.revokedAt) {
-    throw new ApiError('unauthorized', `The API key that made the ${what} was revoked.`)
-  }
+  const key = grant.keyId === undefined ? undefined : findKey(db, grant.keyId)
+  if (key?.revokedAt) throw new ApiError('unauthorized', `The API key that made the ${what} was revoked.`)
+  if (key && isOver(key)) throw new ApiError('unauthorized', `The API key that made the ${what} has expired.`)
   return grant
 }
+
+const isOver = ({ expiresAt }: KeyRow): boolean => expiresAt !== undefined && expiresAt <= new Date().toISOString()
 
 /** Whom a token stands for. */
 function callerWith({ teamId, keyId, expires, ...scope }: Grant): Caller {
@@ -136,8 +136,8 @@ function sign(db: Database, prefix: string, body: string): string {
     key = randomBytes(32).toString('base64url')
     saveSetting(db, SIGNING_KEY, key)
   }
-  // Tokens were the first, and have no prefix in what is signed.
-  const signed = prefix === TOKEN_PREFIX ? body : `${prefix}${body}`
+  // Tokens were the first, and have no prefix in what is signed. No body has a dot: what is signed of others is none.
+  const signed = prefix === TOKEN_PREFIX ? body : `${prefix}.${body}`
   return createHmac('sha256', key).update(signed).digest('base64url')
 }
 

@@ -99,8 +99,9 @@ describe('a link', () => {
     expect(await outcome(await app.request('GET', '/v1/sandboxes', { key: own }))).toBe('401 unauthorized')
     const bearer = await token({})
     expect(await outcome(await open(`${app.url}${home}/${bearer.replace('tbt_', 'tbl_')}/`))).toBe('401 unauthorized')
-    const asToken = own.replace('tbl_', 'tbt_')
-    expect(await outcome(await app.request('GET', '/v1/sandboxes', { key: asToken }))).toBe('401 unauthorized')
+    for (const key of [own.replace('tbl_', 'tbt_'), `tbt_${own}`]) {
+      expect(await outcome(await app.request('GET', '/v1/sandboxes', { key }))).toBe('401 unauthorized')
+    }
   })
 
   test('that was changed, or is over, opens nothing: regression', async () => {
@@ -129,6 +130,21 @@ describe('a link', () => {
     expect(await Promise.all(all.map(async each => (await open(each)).status))).toEqual([200, 200])
     app.beside(db => revokeKey(db, row.id))
     expect(await Promise.all(all.map(async each => (await open(each)).status))).toEqual([401, 401])
+  })
+
+  test('is over when the key that made it is, and so is a token: regression', async () => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const { key, row } = createKey(app.runtime.db, { team: 'default', name: 'month', expiresAt })
+    const url = await link(home, { key })
+    const { token } = (await app.ask('POST', '/v1/tokens', {}, { key })).body
+    const outcomes = async () => [
+      (await open(url)).status,
+      (await app.request('GET', '/v1/sandboxes', { key: token })).status,
+    ]
+    expect(await outcomes()).toEqual([200, 200])
+    const past = new Date(Date.now() - 1000).toISOString()
+    app.beside(db => db.query('update api_keys set expires_at = $past where id = $id').run({ id: row.id, past }))
+    expect(await outcomes()).toEqual([401, 401])
   })
 
   test('of a token stays within its scope', async () => {
