@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { useOneOffs } from './support.ts'
 
@@ -114,6 +114,22 @@ describe('files', () => {
     const { code, stderr } = await oneOffs.run(['exec', '--out', 'mixed=mixed', '--', command])
     expect([code, stderr]).toEqual([125, 'threadbox: --out mixed: Not a regular file: /home/user/mixed/b\n'])
     expect([read('mixed/a'), read('mixed/c')]).toEqual(['a\n', 'c\n'])
+  })
+
+  test('of holes alone do not fill this disk: regression', async () => {
+    const outs = ['--out', 'small=small', '--out', 'holes=holes']
+    const command = 'echo a > small; mkdir holes; truncate -s 3G holes/a; truncate -s 3G holes/b'
+    expect(await oneOffs.run(['exec', '--disk-mb', '64', ...outs, '--', command])).toEqual({
+      code: 125,
+      stdout: '',
+      stderr: 'threadbox: --out holes: more than the disk limit of the sandbox: see --disk-mb\n',
+    })
+    expect(read('small')).toBe('a\n')
+    const sizes = readdirSync(join(oneOffs.directory, 'holes')).map(
+      name => statSync(join(oneOffs.directory, 'holes', name)).size,
+    )
+    expect(sizes.every(size => size <= 64 * 2 ** 20)).toBe(true)
+    rmSync(join(oneOffs.directory, 'holes'), { recursive: true })
   })
 
   test('that are not there are told of, and fail a command that did not', async () => {

@@ -11,38 +11,63 @@ const LEVELS = 64
 
 /**
  * Brings files and directories of the environment to this machine. Links inside of a directory stay there: what a sandbox
- * chose must not decide where something is written. Gives what could not be brought, a line each.
+ * chose must not decide where something is written. Files that are nearly all holes have any size: no more than
+ * `maxBytes` is brought in all. Gives what could not be brought, a line each.
  */
-export async function copyOut(environment: Environment, outs: readonly Copy[], cwd: string): Promise<string[]> {
+export async function copyOut(
+  environment: Environment,
+  outs: readonly Copy[],
+  { cwd, maxBytes }: { cwd: string; maxBytes: number },
+): Promise<string[]> {
   const { files } = environment
-  const problems: string[] = []
+  const bounded = boundTo(maxBytes)
+  const problems = new Set<string>()
+  const tell = (from: string, error: unknown) => problems.add(`--out ${from}: ${messageOf(error)}`)
   for (const { from, to } of outs) {
     const inside = posix.resolve(cwd, from)
     try {
       const found = await files.info(inside)
       if (!found) throw new Error('no such file in the sandbox')
-      if (found.type === 'file') await save(environment, inside, await placeFor(inside, to), found.mode)
+      if (found.type === 'file') await save(environment, inside, await placeFor(inside, to), found.mode, bounded)
       else {
         await mkdir(to, { recursive: true })
         for (const entry of await files.list(inside, LEVELS)) {
           // One that cannot be brought, such as a FIFO, keeps no other.
-          await bring(environment, inside, entry, to).catch(error => {
-            problems.push(`--out ${from}: ${messageOf(error)}`)
-          })
+          await bring(environment, inside, entry, to, bounded).catch(error => tell(from, error))
         }
       }
     } catch (error) {
-      problems.push(`--out ${from}: ${messageOf(error)}`)
+      tell(from, error)
     }
   }
-  return problems
+  return [...problems]
 }
 
-async function bring(environment: Environment, root: string, entry: FileInfo, to: string): Promise<void> {
+type Bounded = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array>
+
+/** Passes so many bytes, over all that it is given. Throws at one more: what the sandbox says of sizes counts for nothing. */
+function boundTo(maxBytes: number): Bounded {
+  let left = maxBytes
+  return async function* (bytes) {
+    for await (const piece of bytes) {
+      left -= piece.byteLength
+      if (left < 0) throw new Error('more than the disk limit of the sandbox: see --disk-mb')
+      yield piece
+    }
+  }
+}
+
+async function bring(
+  environment: Environment,
+  root: string,
+  entry: FileInfo,
+  to: string,
+  bounded: Bounded,
+): Promise<void> {
   if (entry.symlinkTarget !== undefined) return
   const place = join(to, relativeTo(root, entry.path))
   if (entry.type === 'dir') await mkdir(place, { recursive: true })
-  else await save(environment, entry.path, place, entry.mode)
+  else await save(environment, entry.path, place, entry.mode, bounded)
 }
 
 /** The sandbox says what is in its directory: a name that would lead out of ours is refused. */
@@ -60,9 +85,9 @@ async function placeFor(inside: string, to: string): Promise<string> {
   return present?.isDirectory() ? join(to, posix.basename(inside)) : to
 }
 
-async function save({ files }: Environment, inside: string, to: string, mode: number): Promise<void> {
+async function save({ files }: Environment, inside: string, to: string, mode: number, bounded: Bounded): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
   const { body } = await files.read(inside)
-  await pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), createWriteStream(to))
+  await pipeline(Readable.from(bounded(body)), createWriteStream(to))
   if (mode & 0o100) await chmod(to, 0o755)
 }

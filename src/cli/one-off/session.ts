@@ -5,7 +5,7 @@ import { readConfig } from '../../config.ts'
 import type { Caller } from '../../core/access.ts'
 import { readAgentFiles } from '../../core/agent-files.ts'
 import { cloneRepository } from '../../core/git.ts'
-import { createSandbox, removeSandbox } from '../../core/sandboxes.ts'
+import { createSandbox, limitsOf, removeSandbox } from '../../core/sandboxes.ts'
 import { runSetUp } from '../../core/set-up.ts'
 import { type AgentInput, findAgent, saveAgent } from '../../db/agents.ts'
 import type { Sandbox } from '../../db/sandboxes.ts'
@@ -93,7 +93,7 @@ async function useSandbox(
   tidy: Tidy,
   use: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const { db, egress } = runtime
+  const { db, egress, config } = runtime
   const caller: Caller = { teamId }
   const agent = await agentFor(oneOff, slug => findAgent(db, teamId, slug))
   const { setup } = agent.sandbox
@@ -113,7 +113,9 @@ async function useSandbox(
     await copyIn(environment, oneOff.files, sandbox.cwd)
     for (const command of setup) await runSetUp(environment, command, { cwd: sandbox.cwd, env: sandbox.envs, signal })
     const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
-    const problems = await copyOut(environment, oneOff.outs, sandbox.cwd)
+    const { diskMb } = limitsOf({ ...config.limits, ...agent.sandbox.limits })
+    const maxBytes = diskMb === undefined ? Number.POSITIVE_INFINITY : diskMb * 1024 * 1024
+    const problems = await copyOut(environment, oneOff.outs, { cwd: sandbox.cwd, maxBytes })
     for (const problem of problems) console.error(`threadbox: ${problem}`)
     return code === 0 && problems.length > 0 ? FAILED : code
   } finally {
