@@ -6,7 +6,7 @@ import { readLink } from './core/links.ts'
 import { ApiError } from './errors.ts'
 import { agentLogRoutes } from './http/agent-logs.ts'
 import { agentRoutes } from './http/agents.ts'
-import { admit, admitVisitor } from './http/caller.ts'
+import { admit, admitBy, admitVisitor } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 import { deployRoutes } from './http/deploy.ts'
@@ -90,8 +90,11 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     if (new URL(request.url).pathname === '/health') return undefined
     try {
       const link = placeOf(request)?.link
-      if (link !== undefined) admitVisitor(request, readLink(runtime, link))
-      else admit(request, authenticate(runtime, authorizationOf(request)))
+      const authorization = authorizationOf(request)
+      admitBy(request, () => {
+        if (link !== undefined) admitVisitor(request, readLink(runtime, link))
+        else admit(request, authenticate(runtime, authorization))
+      })
       server.onAdmitted?.(received)
       return undefined
     } catch (error) {

@@ -3,6 +3,24 @@ import type { Visitor } from '../core/links.ts'
 
 const callers = new WeakMap<Request, Caller>()
 
+const admissions = new WeakMap<Request, () => void>()
+
+/** Admits a request by `decide`, which throws for one that may not come in, and may be asked again. */
+export function admitBy(request: Request, decide: () => void): void {
+  decide()
+  admissions.set(request, decide)
+}
+
+/** Whether a request would still be admitted: what it opened may outlive the key, token or link that it came with. */
+export function isAdmitted(request: Request): boolean {
+  try {
+    admissions.get(request)?.()
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Remembers who sent a request, for as long as it lives. */
 export function admit(request: Request, caller: Caller): void {
   callers.set(request, caller)

@@ -1,5 +1,6 @@
 import type { ServerWebSocket, WebSocketHandler } from 'bun'
 import { ApiError } from '../errors.ts'
+import { isAdmitted } from './caller.ts'
 
 /** The other end of a WebSocket: a browser, or a program of the caller. */
 export type Peer = Pick<ServerWebSocket, 'send' | 'close' | 'getBufferedAmount' | 'ping'>
@@ -65,9 +66,40 @@ const SWITCHING_PROTOCOLS = 101
 
 /** Answers a route that is a WebSocket. Throws invalid_request when the request asks for none. */
 export function upgraded(upgrade: Upgrade, request: Request, handlers: SocketHandlers, headers?: Headers): Response {
-  if (!upgrade(request, handlers, headers))
+  if (!upgrade(request, whileAdmitted(request, handlers), headers))
     throw new ApiError('invalid_request', 'Here is a WebSocket: ask to upgrade.')
   return new Response(null, { status: SWITCHING_PROTOCOLS })
+}
+
+/** How long a socket may go on with a key, token or link that is no good any more: while it is used, and while it is not. */
+const ADMITTED_MS = { used: 1000, silent: 10_000 } as const
+/** By RFC 6455: it breaks a policy. */
+const REFUSED = 1008
+
+/** Closes a socket whose key, token or link has ended. */
+function whileAdmitted(request: Request, handlers: SocketHandlers): SocketHandlers {
+  let timer: Timer | undefined
+  let checkedAt = performance.now()
+  const check = (peer: Peer) => {
+    checkedAt = performance.now()
+    const isFine = isAdmitted(request)
+    if (!isFine) peer.close(REFUSED, 'The key, token or link has ended.')
+    return isFine
+  }
+  return {
+    ...handlers,
+    open(peer) {
+      timer = setInterval(() => check(peer), ADMITTED_MS.silent)
+      handlers.open?.(peer)
+    },
+    message(peer, data) {
+      if (performance.now() - checkedAt < ADMITTED_MS.used || check(peer)) handlers.message(peer, data)
+    },
+    close(peer, code, reason) {
+      clearInterval(timer)
+      handlers.close(peer, code, reason)
+    },
+  }
 }
 
 /** What `Bun.serve` wants to be given: nothing, once the request is a WebSocket. */

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { createKey } from '../../src/core/access.ts'
+import { revokeKey } from '../../src/db/keys.ts'
 import { useApp } from '../support/app.ts'
 import { startInside } from '../support/preview-server.ts'
 import { until } from '../support/until.ts'
@@ -121,6 +123,17 @@ const opened = async (port: number, path: string, protocols?: string[]) => {
 const exists = async (path: string) =>
   (await app.ask('GET', `/v1/sandboxes/${sandbox}/files/exists?path=${path}`)).body === true
 const ends = async () => (await app.ask('GET', pathOf(REAL, '/ends'))).body as unknown[]
+
+test('a WebSocket that came by a link ends soon after it, though nobody speaks: regression', async () => {
+  const { key, row } = app.beside(db => createKey(db, { team: 'default', name: 'lost' }))
+  const { url } = (await app.ask('POST', pathOf(REAL, '/link'), {}, { key })).body
+  const client = new Client(url)
+  await client.opened
+  client.socket.send('hello')
+  expect(await client.next()).toBe('hello')
+  app.beside(db => revokeKey(db, row.id))
+  expect(await client.ended).toEqual({ code: 1008, reason: 'The key, token or link has ended.' })
+})
 
 describe('a WebSocket', () => {
   test('carries text and bytes of any size both ways, in order', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createKey } from '../../src/core/access.ts'
+import { revokeKey } from '../../src/db/keys.ts'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'
 import { processesNamed } from '../support/leftovers.ts'
@@ -98,6 +99,22 @@ test('one that was to hang up takes the process with it', async () => {
   terminal.socket.terminate()
   await until(() => processesNamed(marker).length === 0)
   await until(async () => (await app.ask('GET', path(`/${pid}`))).status === 404)
+})
+
+test('ends soon after the key that opened it: regression', async () => {
+  const { key, row } = app.beside(db => createKey(db, { team: 'default', name: 'lost' }))
+  const terminal = connect(await start('cat'), '', { headers: { authorization: `Bearer ${key}` } })
+  await terminal.opened
+  terminal.type('one\r')
+  await terminal.shows('one')
+  app.beside(db => revokeKey(db, row.id))
+  let ended: object | undefined
+  void terminal.closed.then(closed => (ended = closed))
+  await until(() => {
+    terminal.type('two\r')
+    return ended !== undefined
+  })
+  expect(ended).toEqual({ code: 1008, reason: 'The key, token or link has ended.' })
 })
 
 test('bytes are not touched either way', async () => {
