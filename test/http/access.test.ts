@@ -32,7 +32,35 @@ const endpoints: [string, string, object?][] = [
   ['GET', '/v1/chat/echo/:id/stream'],
   ['DELETE', '/v1/chat/echo/:id/stream'],
   ['POST', '/v1/tokens', {}],
+  ['PATCH', '/v1/sandboxes/:id', {}],
+  ['POST', '/v1/sandboxes/:id/processes', { command: 'true' }],
+  ['GET', '/v1/sandboxes/:id/processes'],
+  ['GET', '/v1/sandboxes/:id/processes/1'],
+  ['GET', '/v1/sandboxes/:id/processes/1/output'],
+  ['GET', '/v1/sandboxes/:id/processes/1/terminal'],
+  ['POST', '/v1/sandboxes/:id/processes/1/stdin', { data: 'x' }],
+  ['POST', '/v1/sandboxes/:id/processes/1/signal', { signal: 'TERM' }],
+  ['POST', '/v1/sandboxes/:id/processes/1/resize', { columns: 80, rows: 24 }],
+  ['DELETE', '/v1/sandboxes/:id/processes/1'],
+  ['POST', '/v1/sandboxes/:id/ports/1/link', {}],
+  ['GET', '/v1/sandboxes/:id/ports/1/'],
+  ['GET', '/v1/sandboxes/:id/ports/1/a'],
+  ['PUT', '/v1/sandboxes/:id/ports/1/a/b', {}],
+  ['GET', '/v1/usage'],
+  ['GET', '/v1/me'],
+  ['GET', '/v1/agents'],
+  ['POST', '/v1/agents/deploy', {}],
+  ['GET', '/v1/agents/mine'],
+  ['DELETE', '/v1/agents/mine'],
+  ['GET', '/v1/agents/mine/deployments'],
+  ['POST', '/v1/agents/mine/rollback', {}],
+  ['GET', '/v1/agents/mine/env'],
+  ['PUT', '/v1/agents/mine/env', { key: 'A', value: 'a' }],
+  ['DELETE', '/v1/agents/mine/env', { key: 'A' }],
+  ['GET', '/v1/agents/mine/logs'],
+  ['GET', '/v1/agents/echo/logs/:id'],
 ]
+const ofSandbox = endpoints.filter(endpoint => JSON.stringify(endpoint).includes(':id'))
 
 let id = ''
 let environmentId = ''
@@ -44,6 +72,24 @@ beforeAll(async () => {
 })
 const fill = <Value extends string | object>(value: Value, ids: { id: string; thread: string }): Value =>
   JSON.parse(JSON.stringify(value).replaceAll(':id', ids.id).replaceAll(':thread', ids.thread))
+
+test('these are all endpoints that there are', async () => {
+  const { paths } = (await app.ask('GET', '/v1/openapi.json')).body
+  const shapeOf = (path: string) => path.replace(/\?.*/, '').replace(/\/$/, '')
+  const known = endpoints.map(([method, path]) => `${method} ${shapeOf(path)}`)
+  const matches = (pattern: string) => known.some(each => new RegExp(`^${pattern}$`).test(each))
+  const missing = Object.entries<object>(paths).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .map(
+        method =>
+          `${method.toUpperCase()} ${shapeOf(path)
+            .replace(/\{path\}$/, '.*')
+            .replace(/\{\w+\}/g, '[^/]+')}`,
+      )
+      .filter(pattern => !matches(pattern)),
+  )
+  expect(missing).toEqual(['GET /health'])
+})
 
 describe('401', () => {
   const authorizations: [string, string | undefined][] = [
@@ -190,7 +236,7 @@ describe('another team', () => {
 
   const unknown = { id: 'sbx_01a1fc99-2ff3-76f4-aa4b-684e48d176d8', thread: 'thr_01a1fc99-2ff3-76f4-aa4b-684e48d176d8' }
   const malformed = { id: 'x', thread: 'x' }
-  for (const [method, path, body] of endpoints.filter(endpoint => JSON.stringify(endpoint).includes(':id'))) {
+  for (const [method, path, body] of ofSandbox) {
     test(`gets the very answer for it that unknown and malformed ids get: ${method} ${path}`, async () => {
       const answers = await Promise.all(
         [{ id, thread }, { id: environmentId, thread }, unknown, malformed].map(async ids => {
@@ -220,6 +266,56 @@ describe('another team', () => {
       { id: thread, name: null, status: 'active' },
     ])
     expect((await app.exec(id, 'ls /a /b 2>/dev/null')).stdout).toBe('')
+  })
+})
+
+describe('a token', () => {
+  const keys = ofSandbox.filter(([, path]) => !path.startsWith('/v1/agents'))
+  const tokenFor = async (scope: object) => (await app.ask('POST', '/v1/tokens', scope)).body.token as string
+
+  test('of another user gets the very answer that unknown ids get, everywhere', async () => {
+    const key = await tokenFor({ userId: 'bob' })
+    const unknown = { id: 'sbx_01a1fc99-2ff3-76f4-aa4b-684e48d176d8', thread: 'x' }
+    for (const [method, path, body] of keys) {
+      const answers = await Promise.all(
+        [{ id, thread }, { id: environmentId, thread }, unknown].map(async ids => {
+          const { status, body: said } = await app.ask(method, fill(path, ids), body && fill(body, ids), { key })
+          return `${path} ${status} ${said.error?.code} ${said.message}`
+        }),
+      )
+      expect(new Set(answers)).toEqual(new Set([`${path} 404 sandbox_not_found There is no such sandbox.`]))
+    }
+  })
+
+  test('of another agent is refused everywhere', async () => {
+    const key = await tokenFor({ agents: ['other'] })
+    for (const [method, path, body] of keys) {
+      const { status, body: said } = await app.ask(
+        method,
+        fill(path, { id, thread }),
+        body && fill(body, { id, thread }),
+        {
+          key,
+        },
+      )
+      expect(`${path} ${status} ${said.error?.code}`).toBe(`${path} 403 forbidden`)
+    }
+  })
+
+  test('of any kind manages nothing', async () => {
+    const scopes = [{}, { agents: ['mine', 'echo'] }, { userId: 'ann' }]
+    const tokens = await Promise.all(scopes.map(tokenFor))
+    for (const [method, path, body] of endpoints.filter(([, each]) => /^\/v1\/(agents|tokens|usage|me)/.test(each))) {
+      for (const key of tokens) {
+        const { status } = await app.ask(method, fill(path, { id, thread }), body, { key })
+        expect(`${method} ${path} ${status}`).toBe(`${method} ${path} 403`)
+      }
+    }
+  })
+
+  test('has changed nothing', async () => {
+    const { processes } = (await app.ask('GET', `/v1/sandboxes/${id}/processes`)).body
+    expect([processes, (await app.ask('GET', `/v1/sandboxes/${id}`)).body.threads.length]).toEqual([[], 1])
   })
 })
 
