@@ -50,6 +50,9 @@ export interface RunHost {
 /** An engine without a pause would starve every other request of the process. */
 const breathMs = 8
 
+/** Of a reply: it is in memory and in the database, and a program in a sandbox may talk without end. */
+const MAX_REPLY_CHARACTERS = 64 * 1024 * 1024
+
 /** One assistant turn: it pumps an engine's events into a stored log, and ends once. Made by the registry. */
 export class Run {
   readonly threadId: string
@@ -70,6 +73,7 @@ export class Run {
   #events: AsyncGenerator<EngineEvent, EngineEnd> | undefined
   #asked: Ending | undefined
   #over = false
+  #characters = 0
 
   /** Stores the run as active; its engine starts right after the caller's turn. Throws when the thread is gone. */
   constructor(
@@ -152,6 +156,9 @@ export class Run {
     if (event.type === 'session' || event.type === 'usage') this.#meter(event)
     // What an engine still says after its abort is not part of the reply; what it used is.
     else if (!this.#asked) this.#store(this.#writer.write(event))
+    if (this.#characters > MAX_REPLY_CHARACTERS) {
+      void this.#stop({ status: 'failed', errorText: 'The reply is longer than 64 MB, and was ended.' })
+    }
   }
 
   #meter(event: Extract<EngineEvent, { type: 'session' | 'usage' }>): void {
@@ -169,6 +176,7 @@ export class Run {
   #store(chunks: readonly Chunk[]): void {
     if (chunks.length === 0) return
     const lines = chunks.map(chunk => JSON.stringify(chunk))
+    for (const line of lines) this.#characters += line.length
     insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
     for (const chunk of chunks) this.#message.apply(chunk)
     this.log.show(lines)

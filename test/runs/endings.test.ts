@@ -177,6 +177,20 @@ test('usage adds up, in the metadata and on the thread', async () => {
   expect(findThread(db, sandbox.id, thread.id)?.engineSessionId).toBe('s1')
 })
 
+test('a reply without an end is ended, and what it was is kept: regression', async () => {
+  const { db, runs, init, sandbox, thread } = scene()
+  const megabytes = { said: 0 }
+  const run = runs.start(init, async function* (signal) {
+    for (; !signal.aborted && megabytes.said < 1000; megabytes.said++) yield text('x'.repeat(2 ** 20))
+    return { status: 'cancelled' }
+  })
+  await run.finished
+  expect(megabytes.said).toBe(64)
+  expect(findRun(db, run.id)?.status).toBe('failed')
+  expect(findThread(db, sandbox.id, thread.id)?.error).toBe('The reply is longer than 64 MB, and was ended.')
+  expect(listMessages(db, thread.id)).toHaveLength(1)
+})
+
 test('without a model, the engine is named', async () => {
   const { runs, init } = scene()
   const engine = puppet()
