@@ -23,6 +23,8 @@ export interface Program {
 const ASK_MS = 300
 const END_MS = 2000
 const MAX_LAST_WORDS = 1000
+/** What waits for a program that does not read: a prompt with its images is the most that one is told. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 /** The first start reads hundreds of megabytes from a disk that may be slow. */
 const START_MS = 60_000
@@ -66,6 +68,8 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
   let lastWords = ''
   let isAlive = true
   let isEnding = false
+  let unreadBytes = 0
+  let problem = ''
 
   async function read(): Promise<void> {
     for await (const line of lines(child.stdout)) {
@@ -85,7 +89,7 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
       isAlive = false
       await reading
       const words = secret ? lastWords.replaceAll(secret, '***') : lastWords
-      return [`The program ended with exit code ${exitCode}.`, words.trim()].filter(Boolean).join(' ')
+      return [problem || `The program ended with exit code ${exitCode}.`, words.trim()].filter(Boolean).join(' ')
     },
     error => {
       isAlive = false
@@ -100,7 +104,17 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
     ended,
     onMessage: () => {},
     send(message) {
-      if (isAlive && !isEnding) stdin?.write(Buffer.from(`${JSON.stringify(message)}\n`)).catch(() => {})
+      if (!isAlive || isEnding || problem) return
+      const bytes = Buffer.from(`${JSON.stringify(message)}\n`)
+      unreadBytes += bytes.byteLength
+      if (unreadBytes > MAX_UNREAD_BYTES) {
+        problem = 'The program was ended: it reads too little of what it is told.'
+        return void program.kill()
+      }
+      const taken = () => {
+        unreadBytes -= bytes.byteLength
+      }
+      stdin?.write(bytes).then(taken, taken)
     },
     async kill() {
       if (isAlive) child.kill()
