@@ -24,5 +24,5 @@ export function describeConfinement({ image, limits, hasQuota, hasSeccomp, hasVo
 function disk(diskMb: number | undefined, hasQuota: boolean): string {
   if (diskMb === undefined) return 'disk: no limit was asked for'
   if (hasQuota) return `disk: ${diskMb} MB`
-  return `disk: ${diskMb} MB by watching, the engine's storage has no quota: more is noticed and stopped a few seconds late`
+  return `disk: ${diskMb} MB by watching, the engine's storage has no quota: more is noticed and stopped a few seconds late, deleted files that are open never`
 }
