@@ -5,6 +5,9 @@ import type { EngineContext, McpServer } from '../../../src/plugin.ts'
 type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
 type Message = Parameters<Transport['send']>[0]
 
+/** What waits for a server that does not read. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024
+
 /** A server that runs in the sandbox and speaks on its stdin and stdout, a message a line. It is dead when `close` resolves. */
 export function createStdioTransport(
   { command, args = [], env }: Extract<McpServer, { type: 'stdio' }>,
@@ -14,6 +17,7 @@ export function createStdioTransport(
 ): Transport {
   let stdin: WritableStreamDefaultWriter<Uint8Array> | undefined
   let end = () => Promise.resolve()
+  let unreadBytes = 0
 
   const transport: Transport = {
     async start() {
@@ -39,7 +43,14 @@ export function createStdioTransport(
     },
     async send(message) {
       if (!stdin) throw new Error('The MCP server is not running.')
-      await stdin.write(Buffer.from(`${JSON.stringify(message)}\n`))
+      const bytes = Buffer.from(`${JSON.stringify(message)}\n`)
+      unreadBytes += bytes.byteLength
+      if (unreadBytes > MAX_UNREAD_BYTES) {
+        void end()
+        throw new Error('The MCP server was ended: it reads too little of what it is told.')
+      }
+      await stdin.write(bytes)
+      unreadBytes -= bytes.byteLength
     },
     close: () => end(),
   }

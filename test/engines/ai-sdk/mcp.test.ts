@@ -48,6 +48,23 @@ test('a stdio server runs in the sandbox, its tools are called, and it is gone a
   expect(await servers()).toBe('0\n')
 })
 
+test('a server that asks by long names and reads no answer is ended, and the turn goes on: regression', async () => {
+  const asking = `
+import json, sys
+sys.stdin.readline()
+line = json.dumps({'jsonrpc': '2.0', 'id': 'x' * 1000000, 'method': 'none'}) + '\\n'
+while True: sys.stdout.write(line)
+`
+  model.play({ text: 'Done.' })
+  const startedAt = performance.now()
+  const { end, events } = await play({
+    mcpServers: { in: { type: 'stdio', command: 'python3', args: ['-c', asking] } },
+  })
+  expect(end).toEqual({ status: 'completed' })
+  expect(events.find(event => event.type === 'notice')).toMatchObject({ code: 'mcp_failed' })
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
+}, 60_000)
+
 test('a cancel leaves no server', async () => {
   const abort = new AbortController()
   model.play({ text: 'word '.repeat(100), everyMs: 50 })
