@@ -9,6 +9,8 @@ import { createStdioTransport } from './stdio.ts'
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 600_000
 const CLOSE_TIMEOUT_MS = 500
+/** Of one answer; an SSE server has one for the whole turn. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 export interface McpTools {
   tools: Tool[]
@@ -31,7 +33,8 @@ export async function openMcpServers(context: EngineContext): Promise<McpTools> 
 }
 
 async function openServer(name: string, server: McpServer, context: EngineContext): Promise<McpTools> {
-  const transport = transportOf(server, context)
+  const broken = new AbortController()
+  const transport = transportOf(server, context, error => broken.abort(error))
   let client: MCPClient | undefined
   const close = async () => {
     await Promise.race([client?.close(), Bun.sleep(CLOSE_TIMEOUT_MS)]).catch(() => {})
@@ -39,7 +42,7 @@ async function openServer(name: string, server: McpServer, context: EngineContex
     if ('start' in transport) await transport.close()
   }
   try {
-    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(START_TIMEOUT_MS)])
+    const signal = AbortSignal.any([context.signal, broken.signal, AbortSignal.timeout(START_TIMEOUT_MS)])
     client = await createMCPClient({
       transport,
       clientName: 'threadbox',
@@ -56,14 +59,35 @@ async function openServer(name: string, server: McpServer, context: EngineContex
   }
 }
 
-function transportOf(server: McpServer, context: EngineContext): MCPClientConfig['transport'] {
+function transportOf(
+  server: McpServer,
+  context: EngineContext,
+  onEndless: (error: Error) => void,
+): MCPClientConfig['transport'] {
   if (server.type === 'stdio') {
     return createStdioTransport(server, context, validateJSONRPCMessage)
   }
   const { type, url, headers = {} } = server
-  const fetchByRules = (input: string | URL | Request, init?: RequestInit) =>
-    context.fetch(input instanceof Request ? input.url : String(input), init)
+  const fetchByRules = async (input: string | URL | Request, init?: RequestInit) =>
+    bounded(await context.fetch(input instanceof Request ? input.url : String(input), init), onEndless)
   return { type, url, headers, fetch: Object.assign(fetchByRules, { preconnect: () => {} }) }
+}
+
+/** The client holds an answer, or an event of it, until it is whole, and does not notice when it breaks. */
+function bounded(response: Response, onEndless: (error: Error) => void): Response {
+  const { status, statusText, headers, url } = response
+  let left = MAX_ANSWER_BYTES
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      left -= bytes.byteLength
+      if (left >= 0) return controller.enqueue(bytes)
+      const error = new Error('it answers without end')
+      controller.error(error)
+      onEndless(error)
+    },
+  })
+  const body = response.body?.pipeThrough(counting) ?? null
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', { value: url })
 }
 
 async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): Promise<Tool[]> {

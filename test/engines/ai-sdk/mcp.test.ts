@@ -65,6 +65,19 @@ while True: sys.stdout.write(line)
   expect(performance.now() - startedAt).toBeLessThan(15_000)
 }, 60_000)
 
+test('a server elsewhere that answers without end is left, and the turn goes on: regression', async () => {
+  const piece = Buffer.alloc(2 ** 20, 'x')
+  const body = () => new ReadableStream({ pull: controller => controller.enqueue(piece) }, { highWaterMark: 0 })
+  const headers = { 'content-type': 'text/event-stream' }
+  await using flood = Bun.serve({ port: 0, idleTimeout: 0, fetch: () => new Response(body(), { headers }) })
+  model.play({ text: 'Done.' })
+  const startedAt = performance.now()
+  const { end, events } = await play({ mcpServers: { out: { type: 'http', url: flood.url.href } } })
+  expect(end).toEqual({ status: 'completed' })
+  expect(events.find(event => event.type === 'notice')).toMatchObject({ code: 'mcp_failed' })
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
+}, 60_000)
+
 test('a cancel leaves no server', async () => {
   const abort = new AbortController()
   model.play({ text: 'word '.repeat(100), everyMs: 50 })
