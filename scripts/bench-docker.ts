@@ -1,6 +1,6 @@
 /** The backend docker beside Docker's own tools, on the engine that DOCKER_HOST names, with the image of DOCKER_IMAGE. */
 import { call, inDirectory, serve } from './bench-server.ts'
-import { atMost, type Line, line, report } from './bench-table.ts'
+import { atMost, line, report, timed } from './bench-table.ts'
 
 const ROUNDS = 5
 const image = process.env.DOCKER_IMAGE ?? 'debian:12-slim'
@@ -11,16 +11,6 @@ const execs = line('exec over HTTP: true, sandbox warm', { baseline: dockerExec,
 const dockerRun = line('docker run --rm: true')
 const firsts = line('create a sandbox, then its first exec', { baseline: dockerRun })
 const deletes = line('delete a sandbox')
-
-async function timed(into: Line, count: number, work: () => Promise<unknown>): Promise<void> {
-  const samples = []
-  for (let index = 0; index < count; index++) {
-    const startedAt = performance.now()
-    await work()
-    samples.push(performance.now() - startedAt)
-  }
-  into.rounds.push(samples)
-}
 
 async function docker(...args: string[]): Promise<void> {
   const child = Bun.spawn(['docker', ...args], {

@@ -47,3 +47,14 @@ export function report(lines: readonly Line[]): void {
     console.log('\nratio: to the line of its baseline above it, the median of the rounds’ ratios of p50')
   }
 }
+
+/** Does the work so often, one after the other, as one round of a line. */
+export async function timed(into: Line, count: number, work: () => Promise<unknown>): Promise<void> {
+  const samples = []
+  for (let index = 0; index < count; index++) {
+    const startedAt = performance.now()
+    await work()
+    samples.push(performance.now() - startedAt)
+  }
+  into.rounds.push(samples)
+}
