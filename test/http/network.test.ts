@@ -274,9 +274,9 @@ describe.if(isOnline)('an allow-list of registries', () => {
   const unruled: [string, string, string][] = [
     ['npm install -g', 'npm install -g --silent cowsay && cowsay moo', 'moo'],
     [
-      'pip in a venv',
-      'python3 -m venv /tmp/v && /tmp/v/bin/pip install -q six && /tmp/v/bin/python -c "import six; print(six)"',
-      'six',
+      'pip',
+      'python3 -m pip install -q --target /tmp/v six && PYTHONPATH=/tmp/v python3 -c "import six; print(six.__file__)"',
+      '/tmp/v/six',
     ],
     ['apt-get update and download', 'cd /tmp && apt-get -qq update && apt-get -qq download jq && ls', 'jq_'],
   ]
