@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -65,7 +66,7 @@ async function answer(method: string, params: any): Promise<object> {
         authMethods: [],
       }
     case 'session/new': {
-      const id = crypto.randomUUID()
+      const id = randomUUID()
       const servers = params.mcpServers.map((server: any) => JSON.stringify(server))
       const session = { id, cwd: params.cwd, prompts: [], mode: 'ask', effort: 'low', servers }
       sessions.set(id, session)
@@ -172,7 +173,7 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
 
 /** A shell command as a tool call: told of first, its input later, as real programs do. */
 async function run(sessionId: string, command: string): Promise<void> {
-  const toolCallId = crypto.randomUUID()
+  const toolCallId = randomUUID()
   update(sessionId, 'tool_call', { toolCallId, title: 'Terminal', kind: 'execute', status: 'pending', rawInput: {} })
   update(sessionId, 'tool_call_update', { toolCallId, status: 'in_progress', rawInput: { command } })
   const child = spawn('sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] })
