@@ -58,6 +58,7 @@ test('a slow reader holds the command up, not the server’s memory', async () =
   await reader.read()
   Bun.gc(true)
   const before = process.memoryUsage.rss()
+  await until(async () => (await app.exec(id, 'pgrep -x head')).exitCode === 0)
   // It stands still: what it has printed stays the same from one look to the next.
   const printed = 'grep wchar /proc/$(pgrep -x head)/io'
   await until(async () => (await app.shell(id, printed)) === (await app.shell(id, `sleep 0.2; ${printed}`)))
