@@ -1,4 +1,5 @@
 import { TOKEN_VARIABLE } from '../../src/guest/bridge.ts'
+import { rootCapabilities } from '../../src/guest/capabilities.ts'
 import { guestCommand } from '../../src/guest/install.ts'
 import { GUEST_VOLUME, linkOf } from './guest-volume.ts'
 import type { Image } from './image.ts'
@@ -10,22 +11,6 @@ export const guestInside = (dataId: string): string => `${VOLUME_INSIDE}/${linkO
 
 /** A user that no image has: see the guest's volume. */
 const BRIDGE_USER = '65533:65533'
-
-/** Docker's set less NET_RAW and MKNOD, as jails have it: enough for package managers and for changing users. */
-const capabilities = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'SETUID',
-  'SETGID',
-  'SETPCAP',
-  'SETFCAP',
-  'KILL',
-  'NET_BIND_SERVICE',
-  'SYS_CHROOT',
-  'AUDIT_WRITE',
-]
 
 /** What the guest and the bridge have of the process limit: threads, and commands that are being started. */
 const OWN_PROCESSES = 64
@@ -67,7 +52,7 @@ export function containerBody({ id, dataId, image, made, seccomp }: ContainerSpe
       NetworkMode: 'none',
       IpcMode: 'private',
       CapDrop: ['ALL'],
-      CapAdd: capabilities,
+      CapAdd: rootCapabilities,
       SecurityOpt: ['no-new-privileges', ...(seccomp === undefined ? [] : [`seccomp=${seccomp}`])],
       ShmSize: SHARED_MEMORY_BYTES,
       // For what a guest says when it does not start.

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { rootCapabilities } from '../../src/guest/capabilities.ts'
 import { seccompPolicy } from './seccomp.ts'
 
 /** Where the guest's files are inside every jail: in the fresh tmpfs that is /dev, which a jail cannot prepare. */
@@ -33,22 +34,6 @@ export interface JailSpec {
   /** Program and arguments, as seen inside. */
   command: readonly string[]
 }
-
-/** Docker's set less NET_RAW and MKNOD: enough for package managers and for changing users. */
-const capabilities = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'SETUID',
-  'SETGID',
-  'SETPCAP',
-  'SETFCAP',
-  'KILL',
-  'NET_BIND_SERVICE',
-  'SYS_CHROOT',
-  'AUDIT_WRITE',
-]
 
 const environment = [
   'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -91,7 +76,7 @@ export function jailConfig(spec: JailSpec): string {
       : `rlimit_nproc: ${processesPerUser} rlimit_nproc_type: VALUE`,
     'clone_newnet: true',
     `uidmap ${map(ids.firstUid)} gidmap ${map(ids.firstGid)}`,
-    ...capabilities.map(name => `cap: "CAP_${name}"`),
+    ...rootCapabilities.map(name => `cap: "CAP_${name}"`),
     ...environment.map(variable => `envar: ${quote(variable)}`),
     ...(processes === undefined ? [] : [`envar: ${quote(`THREADBOX_PROCESSES=${processes}`)}`]),
     overlay('/', spec.lower, spec.upper, spec.work),
