@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { ApiError } from '../../src/errors.ts'
+import { permissionsOf } from '../../src/guest/permissions.ts'
 import { runShell, type ShellResult } from '../../src/guest/shell.ts'
 import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin.ts'
 import type { Envd } from './envd.ts'
@@ -138,7 +139,7 @@ function infosOf(text: string): FileInfo[] {
       type: led === 'd' ? 'dir' : 'file',
       size: Number(size),
       mode: bits,
-      permissions: permissionsOf(own ?? '', own === 'l' ? 0o777 : bits),
+      permissions: permissionsOf(own === 'd' || own === 'l' ? own : '-', own === 'l' ? 0o777 : bits),
       owner,
       group,
       modifiedTime: new Date(Number(time) * 1000).toISOString(),
@@ -146,17 +147,4 @@ function infosOf(text: string): FileInfo[] {
     })
   }
   return found
-}
-
-/** As ls prints them. */
-function permissionsOf(kind: string, mode: number): string {
-  const letters = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
-  for (const [bit, place, letter] of [
-    [0o4000, 2, 's'],
-    [0o2000, 5, 's'],
-    [0o1000, 8, 't'],
-  ] as const) {
-    if (mode & bit) letters[place] = letters[place] === 'x' ? letter : letter.toUpperCase()
-  }
-  return (kind === 'd' || kind === 'l' ? kind : '-') + letters.join('')
 }

@@ -3,6 +3,7 @@ import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } fro
 import { basename, dirname, join, normalize } from 'node:path'
 import type { FileInfo } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
+import { permissionsOf } from './permissions.ts'
 import { GuestError } from './requests.ts'
 
 const PIECE_BYTES = 256 * 1024
@@ -114,27 +115,12 @@ async function infoOf(path: string, names: Names): Promise<FileInfo> {
     type: target.isDirectory() ? 'dir' : 'file',
     size: Number(target.size),
     mode: Number(target.mode) & 0o7777,
-    permissions: permissionsOf(own),
+    permissions: permissionsOf(own.isDirectory() ? 'd' : own.isSymbolicLink() ? 'l' : '-', Number(own.mode)),
     owner: names.users.get(own.uid) ?? String(own.uid),
     group: names.groups.get(own.gid) ?? String(own.gid),
     modifiedTime: own.mtime.toISOString(),
     ...(symlinkTarget !== undefined && { symlinkTarget }),
   }
-}
-
-function permissionsOf(stats: BigIntStats): string {
-  const kind = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : '-'
-  const mode = Number(stats.mode)
-  const letters = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
-  // setuid, setgid and sticky are shown in the place of the execute bits.
-  for (const [bit, place, letter] of [
-    [0o4000, 2, 's'],
-    [0o2000, 5, 's'],
-    [0o1000, 8, 't'],
-  ] as const) {
-    if (mode & bit) letters[place] = letters[place] === 'x' ? letter : letter.toUpperCase()
-  }
-  return kind + letters.join('')
 }
 
 async function readNames(): Promise<Names> {
