@@ -1,8 +1,10 @@
 import { startChat } from '../core/chat.ts'
 import { newId } from '../db/id.ts'
+import type { Chunk } from '../stream/chunk.ts'
 import { UsageError } from './flags.ts'
 import { readOneOff } from './one-off/flags.ts'
-import { withSandbox } from './one-off/session.ts'
+import { collectResult } from './one-off/result.ts'
+import { FAILED, type Session, withSandbox } from './one-off/session.ts'
 import type { LoadPlugins } from './open-runtime.ts'
 import { printer } from './print.ts'
 import { plainRenderer, terminalRenderer } from './render.ts'
@@ -11,33 +13,66 @@ import { readChunks } from './server-client.ts'
 const usage =
   'threadbox run [--agent A] [--file LOCAL=INSIDE]… [--env NAME=VALUE]… [--clone URL] [--out INSIDE=LOCAL]… [--json] [FLAGS] PROMPT'
 
-/** Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed. */
+/**
+ * Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed; an
+ * error's `exitCode` when threadbox could not run it. With --json the last line is the result, however it ended.
+ */
 export async function run(args: readonly string[], load: LoadPlugins): Promise<number> {
-  const oneOff = readOneOff(args, process.env)
-  const { words, json, agent = 'coder' } = oneOff
-  const text = words.join(' ') || (process.stdin.isTTY ? '' : await Bun.stdin.text())
-  if (text.trim() === '') throw new UsageError(`usage: ${usage}`)
-  return await withSandbox({ ...oneOff, agent }, load, async ({ runtime, caller, sandbox, signal, agent }) => {
-    const { stdout } = printer()
-    const write = (words: string) => void process.stdout.write(words)
-    const renderer = process.stdout.isTTY
-      ? terminalRenderer(write)
-      : plainRenderer(write, words => void process.stderr.write(words))
-    const messages = [{ id: newId('msg'), role: 'user' as const, parts: [{ type: 'text', text }] }]
-    const request = { sandboxId: sandbox.id, messages, background: false, options: {} }
-    const reply = await startChat(runtime, caller, agent, request, signal)
-    const cancel = () => void reply.cancel()
-    signal.addEventListener('abort', cancel)
-    if (signal.aborted) cancel()
-    let code = 0
-    for await (const chunk of readChunks(new Response(runtime.runs.watch(reply).body))) {
-      if (json) await stdout(`${JSON.stringify(chunk)}\n`)
-      else renderer.show(chunk)
-      if (chunk.type === 'error') code = 1
-    }
-    // All that was written has been taken.
-    await stdout('')
-    signal.throwIfAborted()
+  const result = collectResult()
+  const { stdout } = printer()
+  let isJson = args.includes('--json')
+  try {
+    const oneOff = readOneOff(args, process.env)
+    isJson = oneOff.json
+    const text = oneOff.words.join(' ') || (process.stdin.isTTY ? '' : await Bun.stdin.text())
+    if (text.trim() === '') throw new UsageError(`usage: ${usage}`)
+    const show = isJson ? showJson(stdout) : showText()
+    const code = await withSandbox({ ...oneOff, agent: oneOff.agent ?? 'coder' }, load, async session => {
+      const code = await reply(session, text, async chunk => {
+        result.add(chunk)
+        await show(chunk)
+      })
+      // All that was written has been taken.
+      await stdout('')
+      session.signal.throwIfAborted()
+      return code
+    })
+    if (isJson) await stdout(`${JSON.stringify(result.end(code))}\n`)
     return code
-  })
+  } catch (error) {
+    const code = error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : FAILED
+    if (isJson) await stdout(`${JSON.stringify(result.end(code, error))}\n`)
+    throw error
+  }
+}
+
+type Show = (chunk: Chunk) => Promise<void>
+
+/** 0 when the reply is complete, 1 when it failed. The session's signal cancels it. */
+async function reply({ runtime, caller, sandbox, signal, agent }: Session, text: string, show: Show): Promise<number> {
+  const messages = [{ id: newId('msg'), role: 'user' as const, parts: [{ type: 'text', text }] }]
+  const request = { sandboxId: sandbox.id, messages, background: false, options: {} }
+  const run = await startChat(runtime, caller, agent, request, signal)
+  const cancel = () => void run.cancel()
+  signal.addEventListener('abort', cancel)
+  if (signal.aborted) cancel()
+  let code = 0
+  for await (const chunk of readChunks(new Response(runtime.runs.watch(run).body))) {
+    await show(chunk)
+    if (chunk.type === 'error') code = 1
+  }
+  return code
+}
+
+const showJson =
+  (print: (text: string) => Promise<void>): Show =>
+  chunk =>
+    print(`${JSON.stringify(chunk)}\n`)
+
+function showText(): Show {
+  const write = (words: string) => void process.stdout.write(words)
+  const renderer = process.stdout.isTTY
+    ? terminalRenderer(write)
+    : plainRenderer(write, words => void process.stderr.write(words))
+  return async chunk => renderer.show(chunk)
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bash } from '../support/agent-server.ts'
@@ -31,7 +31,49 @@ test('gives every chunk as a line of JSON', async () => {
     'tool-output-available',
     'message-metadata',
     'finish',
+    'result',
   ])
+})
+
+describe('the last line of JSON', () => {
+  const lastLine = async (args: string[], env = {}) => {
+    const { code, stdout } = await oneOffs.run(['run', '--json', ...args], { env })
+    return { code, result: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') }
+  }
+
+  test('is the reply, its usage, its cost and the exit code', async () => {
+    await using model = { server: startModelServer(), [Symbol.asyncDispose]: () => model.server.stop() }
+    model.server.play({ text: 'First. ', calls: [bash('true')] }, { text: 'Second.' })
+    const env = { ANTHROPIC_API_KEY: 'sk-test-key', ANTHROPIC_BASE_URL: model.server.access('anthropic').baseUrl }
+    const { code, result } = await lastLine(['Go'], env)
+    expect(code).toBe(0)
+    expect(result).toEqual({
+      type: 'result',
+      text: 'First. Second.',
+      usage: {
+        inputTokens: expect.any(Number),
+        outputTokens: expect.any(Number),
+        totalTokens: expect.any(Number),
+        durationMs: expect.any(Number),
+      },
+      costUsd: expect.any(Number),
+      exitCode: 0,
+    })
+    expect(result.usage.outputTokens).toBeGreaterThan(0)
+    expect(result.costUsd).toBeGreaterThan(0)
+  })
+
+  const failures: [string, string[], number, string][] = [
+    ['says why a reply failed', ['--agent', 'echo', 'word\n/fail'], 1, 'fails because it was asked to'],
+    ['says that what was to come out is not there', ['--agent', 'echo', '--out', 'none=none', 'word'], 125, ''],
+    ['says which agent is missing', ['--agent', 'nobody', 'word'], 2, 'there is no agent nobody'],
+    ['says which setting is wrong', ['--memory-mb', 'much', 'word'], 2, 'memory-mb'],
+  ]
+  test.each(failures)('%s', async (_, args, exitCode, error) => {
+    const { code, result } = await lastLine(args)
+    expect(code).toBe(exitCode)
+    expect(result).toMatchObject({ type: 'result', exitCode, ...(error && { error: expect.stringContaining(error) }) })
+  })
 })
 
 test('fails with the reply, and says why', async () => {

@@ -33,7 +33,7 @@ export interface Session {
 }
 
 /** What threadbox itself could not do has another exit code than what it was to run. */
-const FAILED = 125
+export const FAILED = 125
 
 const CLONE_PATH = '/home/user/repo'
 
