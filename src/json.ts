@@ -19,6 +19,35 @@ export function parseJson(text: string): unknown {
   }
 }
 
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BACKSLASH = 0x5c
+const OPENING = [0x5b, 0x7b]
+const CLOSING = [0x5d, 0x7d]
+
+/**
+ * How deep a JSON text's arrays and objects are inside each other, and how many values it has, keys apart; for a text
+ * that is no JSON, something. In linear time, before anything is made of it. Stops at more than `most`.
+ */
+export function shapeOf(text: Uint8Array, most: { depth: number; values: number }): { depth: number; values: number } {
+  let depth = 0
+  let deepest = 0
+  let values = 1
+  for (let index = 0; index < text.length; index++) {
+    const byte = text[index] ?? 0
+    if (byte === QUOTE) {
+      // To the end of the string.
+      while (++index < text.length && text[index] !== QUOTE) if (text[index] === BACKSLASH) index++
+    } else if (byte === COMMA) values++
+    else if (byte === OPENING[0] || byte === OPENING[1]) {
+      values++
+      deepest = Math.max(deepest, ++depth)
+    } else if (byte === CLOSING[0] || byte === CLOSING[1]) depth--
+    if (deepest > most.depth || values > most.values) break
+  }
+  return { depth: deepest, values }
+}
+
 /** A pointer of RFC 6901 as people write a field: `a.0.b`. Empty for the whole value. */
 export const fieldOf = (pointer: string): string =>
   pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')

@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { bounds, excerpt } from '../bounds.ts'
 import type { AgentInput, AgentOptions, AgentSandbox } from '../db/agents.ts'
 import { messageOf } from '../errors.ts'
 import { fieldOf } from '../json.ts'
@@ -11,11 +12,41 @@ import { assertRules } from './networks.ts'
 /** An object of these fields and no other: a mistyped name is told. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
 
-const Slug = Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 100 })
+const Slug = Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: bounds.slug })
 
 export const isSlug = (text: string): boolean => Value.Check(Slug, text)
 
-const Path = Type.String({ pattern: '^/[^\\0]*$' })
+/** The pattern bounds it also where it is a key. */
+const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$` })
+
+const Word = Type.String({ minLength: 1, maxLength: bounds.word })
+
+const Name = Type.String({ minLength: 1, maxLength: bounds.name })
+
+const Variables = Type.Record(
+  Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${bounds.variableName - 1}}$` }),
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
+  { additionalProperties: false, maxProperties: bounds.variables },
+)
+
+/** Of a program, as its settings are: any names. */
+const Settings = Type.Record(
+  Type.String({ pattern: `^[^=\\0]{1,${bounds.variableName}}$` }),
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
+  { additionalProperties: false, maxProperties: bounds.variables },
+)
+
+const Arguments = Type.Array(Type.String({ maxLength: bounds.argument }), { maxItems: bounds.arguments })
+
+const Command = Type.String({ minLength: 1, maxLength: bounds.path })
+
+const Headers = Type.Record(
+  Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
+  Type.String({ maxLength: bounds.header }),
+  { additionalProperties: false, maxProperties: bounds.headers },
+)
+
+const Rules = Type.Array(Type.String({ maxLength: bounds.networkRule }), { maxItems: bounds.networkRules })
 
 const Limits = exact({
   memoryMb: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -29,63 +60,75 @@ const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
 const McpServer = Type.Union([
   exact({
     type: Type.Union([Type.Literal('http'), Type.Literal('sse')]),
-    url: Type.String({ pattern: '^https?://' }),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    url: Type.String({ pattern: '^https?://', maxLength: bounds.url }),
+    headers: Type.Optional(Headers),
   }),
   exact({
     type: Type.Literal('stdio'),
-    command: Type.String({ minLength: 1 }),
-    args: Type.Optional(Type.Array(Type.String())),
-    env: Type.Optional(Type.Record(Type.String(), Type.String())),
+    command: Command,
+    args: Type.Optional(Arguments),
+    env: Type.Optional(Settings),
   }),
 ])
 
 const Acp = exact({
-  preset: Type.Optional(Type.String({ minLength: 1 })),
-  command: Type.Optional(Type.String({ minLength: 1 })),
-  args: Type.Optional(Type.Array(Type.String())),
-  env: Type.Optional(Type.Record(Type.String(), Type.String())),
-  mode: Type.Optional(Type.String({ minLength: 1 })),
-  config: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Boolean()]))),
+  preset: Type.Optional(Word),
+  command: Type.Optional(Command),
+  args: Type.Optional(Arguments),
+  env: Type.Optional(Settings),
+  mode: Type.Optional(Word),
+  config: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
+      Type.Union([Type.String({ maxLength: bounds.argument }), Type.Boolean()]),
+      { additionalProperties: false, maxProperties: bounds.variables },
+    ),
+  ),
 })
 
 const Options = exact({
-  maxTurns: Type.Optional(Type.Integer({ minimum: 1 })),
+  maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   maxBudgetUsd: Dollars,
   maxSandboxBudgetUsd: Dollars,
   maxAgentBudgetUsd: Dollars,
-  permissionMode: Type.Optional(Type.String()),
-  disallowedTools: Type.Optional(Type.Array(Type.String())),
+  permissionMode: Type.Optional(Type.String({ maxLength: bounds.word })),
+  disallowedTools: Type.Optional(Type.Array(Type.String({ maxLength: bounds.tool }), { maxItems: bounds.tools })),
   mcpServers: Type.Optional(
-    Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, { additionalProperties: false }),
+    Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, {
+      additionalProperties: false,
+      maxProperties: bounds.mcpServers,
+    }),
   ),
   acp: Type.Optional(Acp),
-  networkAllowOut: Type.Optional(Type.Array(Type.String())),
-  networkDenyOut: Type.Optional(Type.Array(Type.String())),
+  networkAllowOut: Type.Optional(Rules),
+  networkDenyOut: Type.Optional(Rules),
 })
 
 const AgentFile = exact({
   slug: Slug,
-  name: Type.Optional(Type.String({ minLength: 1 })),
-  engine: Type.Optional(Type.String({ minLength: 1 })),
-  model: Type.Optional(Type.String({ minLength: 1 })),
-  systemPrompt: Type.Optional(Type.String()),
+  name: Type.Optional(Name),
+  engine: Type.Optional(Word),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.model })),
+  systemPrompt: Type.Optional(Type.String({ maxLength: bounds.systemPrompt })),
   options: Type.Optional(Options),
   sandbox: Type.Optional(
     exact({
-      files: Type.Optional(Type.Record(Path, Type.String(), { additionalProperties: false })),
-      envs: Type.Optional(
-        Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String(), {
+      files: Type.Optional(
+        Type.Record(Path, Type.String({ maxLength: bounds.bodyBytes }), {
           additionalProperties: false,
+          maxProperties: bounds.files,
         }),
       ),
-      setup: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+      envs: Type.Optional(Variables),
+      setup: Type.Optional(
+        Type.Array(Type.String({ minLength: 1, maxLength: bounds.setupCommand }), { maxItems: bounds.setupCommands }),
+      ),
       cwd: Type.Optional(Path),
-      base: Type.Optional(Type.String({ minLength: 1 })),
-      image: Type.Optional(Type.String({ minLength: 1 })),
-      template: Type.Optional(Type.String({ minLength: 1 })),
+      base: Type.Optional(Command),
+      image: Type.Optional(Name),
+      template: Type.Optional(Name),
       limits: Type.Optional(Limits),
-      timeoutMs: Type.Optional(Type.Integer({ minimum: 1000 })),
+      timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: Number.MAX_SAFE_INTEGER })),
     }),
   ),
 })
@@ -112,7 +155,7 @@ export async function readAgentFiles(path: string): Promise<AgentInput[]> {
 export function readAgent(value: unknown): AgentInput {
   if (!Value.Check(AgentFile, value)) {
     const [first] = Value.Errors(AgentFile, value)
-    throw new Error(`${fieldOf(first?.path ?? '') || 'agent'}: ${first?.message ?? 'not valid'}`)
+    throw new Error(`${excerpt(fieldOf(first?.path ?? '')) || 'agent'}: ${first?.message ?? 'not valid'}`)
   }
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])

@@ -1,3 +1,4 @@
+import { excerpt } from '../bounds.ts'
 import { agentEnv, findAgent, saveAgent } from '../db/agents.ts'
 import { type Deployment, insertDeployment } from '../db/deployments.ts'
 import { inTransaction } from '../db/open.ts'
@@ -38,7 +39,7 @@ export async function* deployAgent(
   if (request.engine !== undefined && !engines.has(request.engine)) {
     throw new ApiError(
       'invalid_request',
-      `engine: ${request.engine} is not here; ${[...engines.keys()].join(', ')} are`,
+      `engine: ${excerpt(request.engine)} is not here; ${[...engines.keys()].join(', ')} are`,
     )
   }
   try {

@@ -1,3 +1,4 @@
+import { excerpt } from '../bounds.ts'
 import type { Agent, AgentDefinition, AgentInput } from '../db/agents.ts'
 import type { DeployedTool } from '../db/deployments.ts'
 import { ApiError, messageOf } from '../errors.ts'
@@ -122,7 +123,7 @@ function aptOf(packages: unknown): string[] {
   if (names.length === 0) return []
   const wrong = names.find(name => !/^[a-z0-9][a-z0-9+.:=~-]*$/.test(name))
   if (wrong !== undefined)
-    throw new ApiError('invalid_request', `sandboxConfig.apt: no package's name: ${JSON.stringify(wrong)}`)
+    throw new ApiError('invalid_request', `sandboxConfig.apt: no package's name: ${JSON.stringify(excerpt(wrong))}`)
   const list = names.join(' ')
   const install = `apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ${list}`
   return [`dpkg -s ${list} >/dev/null 2>&1 || { ${install}; }`]

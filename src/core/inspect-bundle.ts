@@ -1,7 +1,8 @@
+import { bounds } from '../bounds.ts'
 import type { AgentSandbox } from '../db/agents.ts'
 import { newId } from '../db/id.ts'
 import { runShell } from '../guest/shell.ts'
-import { isObject, type JsonObject, parseJson } from '../json.ts'
+import { isObject, type JsonObject, parseJson, shapeOf } from '../json.ts'
 import type { Environment } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { limitsOf, startOf } from './sandboxes.ts'
@@ -10,7 +11,8 @@ import { placeTools } from './user-tools.ts'
 
 const INSPECT_WITHIN_MS = 60_000
 /** It has the files that new sandboxes begin with. */
-const MAX_DESCRIPTION_BYTES = 10 * 1024 * 1024
+const MAX_DESCRIPTION_BYTES = bounds.bodyBytes
+const DESCRIPTION_SHAPE = { depth: bounds.jsonDepth, values: bounds.jsonValues }
 
 export interface Inspection {
   bundle: string
@@ -66,7 +68,9 @@ async function describe(
     timeoutMs: INSPECT_WITHIN_MS,
     maxOutputBytes: MAX_DESCRIPTION_BYTES,
   })
-  const description = parseJson(stdout)
+  const { depth, values } = shapeOf(Buffer.from(stdout), DESCRIPTION_SHAPE)
+  const isBounded = depth <= DESCRIPTION_SHAPE.depth && values <= DESCRIPTION_SHAPE.values
+  const description = isBounded ? parseJson(stdout) : undefined
   return isObject(description)
     ? { description }
     : { problem: stderr.trim().slice(-2000) || `It ended with exit code ${exitCode}.` }

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts'
 import type { EnvironmentProcesses, OutputStream, ProcessExit, ProcessInfo, StartOptions } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
+import { assertStartable } from './program.ts'
 import { useSandbox } from './sandboxes.ts'
 
 /** The processes of a sandbox that the caller may use; its time to live starts again, and stands still while it is held. */
@@ -25,7 +26,9 @@ export async function startProcess(
   { env, ...options }: StartOptions,
 ): Promise<ProcessInfo> {
   const { sandbox, processes } = await useProcesses(runtime, caller, sandboxId)
-  return await processes.start({ cwd: sandbox.cwd, ...options, env: { ...sandbox.envs, ...env } })
+  const program = { ...options, env: { ...sandbox.envs, ...env } }
+  assertStartable(program)
+  return await processes.start({ cwd: sandbox.cwd, ...program })
 }
 
 export type OutputEvent =

@@ -1,3 +1,4 @@
+import { excerpt } from '../bounds.ts'
 import { type Agent, type AgentSandbox, agentEnv, findAgent } from '../db/agents.ts'
 import { findDeployment } from '../db/deployments.ts'
 import { newId } from '../db/id.ts'
@@ -14,6 +15,7 @@ import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
 import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
+import { assertStartable } from './program.ts'
 import { DEFAULT_CWD, setUp } from './set-up.ts'
 
 export interface SandboxRequest extends NetworkRequest {
@@ -31,7 +33,7 @@ export interface SandboxRequest extends NetworkRequest {
 export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
   assertAgent(caller, slug)
   const agent = findAgent(db, caller.teamId, slug)
-  if (!agent) throw new ApiError('agent_not_found', `There is no agent ${JSON.stringify(slug)}.`)
+  if (!agent) throw new ApiError('agent_not_found', `There is no agent ${JSON.stringify(excerpt(slug))}.`)
   return agent
 }
 
@@ -53,6 +55,7 @@ export async function createSandbox(
   // The version may be removed while this goes on.
   using _held = bundles.hold(bundle, deployment?.template)
   const envs = { ...defaults.envs, ...agentEnv(db, agent.id), ...request.envs }
+  assertStartable({ env: envs })
   const timeoutMs = request.timeoutMs ?? defaults.timeoutMs
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId

@@ -1,3 +1,4 @@
+import { excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import type { ModelAccess } from '../plugin.ts'
 import type { ProviderSetting } from './settings.ts'
@@ -123,13 +124,13 @@ export function nameModel(asked: string | undefined, fallback: string | undefine
 /** The provider of `provider/model` and the model's id there. Throws invalid_request that says what is missing. */
 export function findModel(providers: ReadonlyMap<string, Provider>, model: string): { provider: Provider; id: string } {
   const { provider: name, id } = splitModel(model)
-  if (!name || !id) throw new ApiError('invalid_request', `model: ${model} must be provider/model`)
+  if (!name || !id) throw new ApiError('invalid_request', `model: ${excerpt(model)} must be provider/model`)
   const provider = providers.get(name)
   if (provider) return { provider, id }
   const remedy = presets.has(name) ? `set ${presets.get(name)?.keyNames[0]}` : 'give its --model-url'
   throw new ApiError(
     'invalid_request',
-    `model: the provider ${name} is not set up here; ${remedy} where the server starts`,
+    `model: the provider ${excerpt(name)} is not set up here; ${remedy} where the server starts`,
   )
 }
 

@@ -1,19 +1,21 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { getSession, getSessionThread, type Session, sessionsOf } from '../core/agent-sessions.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { callerOf } from './caller.ts'
+import { Id, Moment } from './schema.ts'
 
 /** What an agent's deployer wants to see. Clients read the names with underscores. */
 
 const LogQuery = Type.Object({
   status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('error')])),
   search: Type.Optional(Type.String({ maxLength: 200 })),
-  createdAfter: Type.Optional(Type.String({ description: 'ISO 8601' })),
-  createdBefore: Type.Optional(Type.String({ description: 'ISO 8601' })),
+  createdAfter: Type.Optional(Moment),
+  createdBefore: Type.Optional(Moment),
   limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
-  cursor: Type.Optional(Type.String({ description: 'nextCursor of the page before' })),
+  cursor: Type.Optional(Type.String({ maxLength: bounds.id, description: 'nextCursor of the page before' })),
 })
 
 const DEFAULT_LIMIT = 20
@@ -55,7 +57,7 @@ export const agentLogRoutes = (runtime: Runtime) =>
       },
       {
         params: Type.Object({ slug: Type.String(), sandboxId: Type.String() }),
-        query: Type.Object({ threadId: Type.Optional(Type.String()) }),
+        query: Type.Object({ threadId: Type.Optional(Id) }),
       },
     )
 

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import {
   agentOf,
   agentsOf,
@@ -15,8 +16,8 @@ import { json, optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
 
 const SlugParams = Type.Object({ slug: Type.String() })
-const Rollback = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1 })) })
-const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: 200 })
+const Rollback = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })) })
+const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: bounds.variableName })
 const SetVariable = Type.Object({ key: VariableName, value: Type.String({ pattern: '^[^\\0]*$', maxLength: 65_536 }) })
 const RemoveVariable = Type.Object({ key: VariableName })
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { startChat } from '../core/chat.ts'
 import { getAgent, getSandbox } from '../core/sandboxes.ts'
 import { cancelStream, resumeStream } from '../core/streams.ts'
@@ -12,44 +13,50 @@ import type { Runtime } from '../runtime.ts'
 import { streamHeaders } from '../stream/frame.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
+import { Id, Word } from './schema.ts'
 
-const Part = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }, { additionalProperties: true })
+/** As long as the body may be. */
+const Text = Type.String({ maxLength: bounds.bodyBytes })
+
+const Part = Type.Object({ type: Word, text: Type.Optional(Text) }, { additionalProperties: true })
 
 const Message = Type.Object({
-  id: Type.Optional(Type.String({ maxLength: 200 })),
+  id: Type.Optional(Id),
   role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
-  parts: Type.Array(Part),
+  parts: Type.Array(Part, { maxItems: bounds.parts }),
 })
 
+const Prompt = Type.String({ maxLength: bounds.systemPrompt })
+
 const SystemPrompt = Type.Union([
-  Type.String(),
-  Type.Object({ type: Type.Literal('preset'), preset: Type.String(), append: Type.Optional(Type.String()) }),
+  Prompt,
+  Type.Object({ type: Type.Literal('preset'), preset: Word, append: Type.Optional(Prompt) }),
 ])
 
 const Options = Type.Object({
-  model: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String({ maxLength: bounds.model })),
   systemPrompt: Type.Optional(SystemPrompt),
-  maxTurns: Type.Optional(Type.Integer({ minimum: 1 })),
+  maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   maxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
   maxSandboxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
-  permissionMode: Type.Optional(Type.String()),
-  disallowedTools: Type.Optional(Type.Array(Type.String())),
+  permissionMode: Type.Optional(Word),
+  disallowedTools: Type.Optional(Type.Array(Type.String({ maxLength: bounds.tool }), { maxItems: bounds.tools })),
 })
 
 const Chat = Type.Object({
-  sandboxId: Type.Optional(Type.String()),
-  threadId: Type.Optional(Type.String()),
-  messages: Type.Array(Message, { minItems: 1 }),
-  name: Type.Optional(Type.String({ maxLength: 1000 })),
-  trigger: Type.Optional(Type.String()),
-  mode: Type.Optional(Type.String()),
-  externalUserId: Type.Optional(Type.String({ maxLength: 200 })),
+  sandboxId: Type.Optional(Id),
+  threadId: Type.Optional(Id),
+  messages: Type.Array(Message, { minItems: 1, maxItems: bounds.messages }),
+  name: Type.Optional(Type.String({ maxLength: bounds.name })),
+  trigger: Type.Optional(Word),
+  mode: Type.Optional(Word),
+  externalUserId: Type.Optional(Id),
   options: Type.Optional(Options),
 })
 
 const SlugParams = Type.Object({ slug: Type.String() })
 const StreamParams = Type.Object({ slug: Type.String(), sandboxId: Type.String() })
-const StreamQuery = Type.Object({ threadId: Type.Optional(Type.String()) })
+const StreamQuery = Type.Object({ threadId: Type.Optional(Id) })
 
 export const chatRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/chat', normalize: false })

@@ -1,10 +1,12 @@
 import { Elysia } from 'elysia'
+import { excerpt } from '../bounds.ts'
 import { assertKey } from '../core/access.ts'
 import { isSlug } from '../core/agent-files.ts'
 import { type DeployRequest, deployAgent } from '../core/deploy.ts'
 import { ApiError } from '../errors.ts'
-import { isObject, type JsonObject, parseJson } from '../json.ts'
+import { isObject, type JsonObject } from '../json.ts'
 import type { Runtime } from '../runtime.ts'
+import { parse } from './body.ts'
 import { callerOf } from './caller.ts'
 import { readUpload } from './upload.ts'
 
@@ -48,7 +50,7 @@ async function readDeploy({ bundles }: Runtime, request: Request): Promise<Deplo
     const slug = fields.get('slug') ?? ''
     if (!isSlug(slug)) throw wrong('slug', 'must be letters, digits and hyphens, as my-agent')
     const language = fields.get('agentLanguage') ?? 'js'
-    if (language !== 'js') throw wrong('agentLanguage', `only js can be deployed here, not ${language}`)
+    if (language !== 'js') throw wrong('agentLanguage', `only js can be deployed here, not ${excerpt(language)}`)
     const bundle = files.get('bundle')
     if (!bundle || bundle.byteLength === 0) throw wrong('bundle', 'required')
     return {
@@ -66,7 +68,7 @@ async function readDeploy({ bundles }: Runtime, request: Request): Promise<Deplo
 function jsonOf(fields: ReadonlyMap<string, string>, name: string): JsonObject | undefined {
   const text = fields.get(name)
   if (text === undefined) return undefined
-  const value = parseJson(text)
+  const value = parse(Buffer.from(text), name)
   if (isObject(value)) return value
   throw wrong(name, 'must be a JSON object')
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { assertStartable } from '../core/program.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import { runShell, type ShellOptions } from '../guest/shell.ts'
@@ -27,6 +28,7 @@ export const execRoutes = (runtime: Runtime) =>
       const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
       const { command, cwd = sandbox.cwd, envs, timeoutMs = DEFAULT_TIMEOUT_MS } = body
       const options = { command, cwd, env: { ...sandbox.envs, ...envs }, timeoutMs }
+      assertStartable(options)
       const use = runtime.environments.hold(environment.id)
       if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options, use)
       using _use = use

@@ -1,4 +1,5 @@
 import { ParseError } from 'elysia'
+import { excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import { fieldOf } from '../json.ts'
 
@@ -24,7 +25,7 @@ function validationError(error: unknown): ApiError | undefined {
   // A path that cannot be decoded names nothing.
   if (error.type === 'params') return new ApiError('not_found', 'There is no such endpoint.')
   const [issue] = error.all as ValidationIssue[]
-  const field = fieldOf(issue?.path ?? '') || String(error.type)
+  const field = excerpt(fieldOf(issue?.path ?? '')) || String(error.type)
   return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
 }
 

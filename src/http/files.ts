@@ -1,14 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
+import { bounds, excerpt } from '../bounds.ts'
 import { readBytes } from '../bytes.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
-import { json, MAX_BODY_BYTES, readJson } from './body.ts'
+import { json, readJson } from './body.ts'
 import { callerOf } from './caller.ts'
-import { AbsolutePath, isAbsolutePath, SandboxParams } from './schema.ts'
+import { AbsolutePath, FileContents, isAbsolutePath, SandboxParams } from './schema.ts'
 
 const PathQuery = Type.Object({ path: AbsolutePath })
 
@@ -24,8 +25,10 @@ const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
 
 /** The three bodies that clients send. */
 const WriteBody = Type.Union([
-  Type.Object({ files: Type.Array(Type.Object({ path: Type.String(), content: Type.String() })) }),
-  Type.Object({ files: Type.Record(Type.String(), Type.String()) }),
+  Type.Object({
+    files: Type.Array(Type.Object({ path: Type.String(), content: Type.String() }), { maxItems: bounds.files }),
+  }),
+  Type.Object({ files: FileContents }),
   Type.Object({ path: Type.String(), content: Type.String(), files: Type.Optional(Type.Null()) }),
 ])
 
@@ -77,7 +80,7 @@ export const fileRoutes = (runtime: Runtime) => {
         '/info',
         async ({ request, params: { sandboxId }, query: { path } }) => {
           const info = await (await filesOf(request, sandboxId)).info(path)
-          if (!info) throw new ApiError('file_not_found', `No such file: ${path}`)
+          if (!info) throw new ApiError('file_not_found', `No such file: ${excerpt(path)}`)
           return info
         },
         { params: SandboxParams, query: PathQuery },
@@ -110,9 +113,12 @@ export const fileRoutes = (runtime: Runtime) => {
 async function readText(files: EnvironmentFiles, path: string): Promise<string> {
   const { size, body } = await files.read(path)
   // A file of /proc says that its size is 0.
-  const bytes = size > MAX_BODY_BYTES ? await body.cancel() : await readBytes(body, MAX_BODY_BYTES)
+  const bytes = size > bounds.bodyBytes ? await body.cancel() : await readBytes(body, bounds.bodyBytes)
   if (bytes) return bytes.toString('utf8')
-  throw new ApiError('payload_too_large', `The file has more than ${MAX_BODY_BYTES} bytes: read it with format=stream.`)
+  throw new ApiError(
+    'payload_too_large',
+    `The file has more than ${bounds.bodyBytes} bytes: read it with format=stream.`,
+  )
 }
 
 async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {
@@ -133,13 +139,8 @@ async function writeAll(
 
 function entriesOf(body: unknown): { path: string; content: string }[] {
   if (!Value.Check(WriteBody, body)) {
-    throw new ApiError(
-      'invalid_request',
-      'files: wants {files: [{path, content}]}, {files: {path: content}} or {path, content}',
-      {
-        field: 'files',
-      },
-    )
+    const forms = '{files: [{path, content}]}, {files: {path: content}} or {path, content}'
+    throw new ApiError('invalid_request', `files: wants ${forms}, up to ${bounds.files} files`, { field: 'files' })
   }
   const entries = toEntries(body)
   for (const { path } of entries) {

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { cloneRepository } from '../core/git.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import type { Runtime } from '../runtime.ts'
@@ -7,13 +8,13 @@ import { json } from './body.ts'
 import { callerOf } from './caller.ts'
 import { AbsolutePath, SandboxParams } from './schema.ts'
 
-const Word = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\0\\r\\n]*$' })
+const Word = Type.String({ minLength: 1, maxLength: bounds.path, pattern: '^[^\\0\\r\\n]*$' })
 
 const Clone = Type.Object({
   url: Word,
   path: Type.Optional(AbsolutePath),
   token: Type.Optional(Word),
-  depth: Type.Optional(Type.Integer({ minimum: 1 })),
+  depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
   branch: Type.Optional(Word),
 })
 

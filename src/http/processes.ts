@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { outputOf, signalOf, startProcess, useProcesses } from '../core/processes.ts'
 import type { ProcessInfo } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
@@ -27,7 +28,7 @@ const Start = Type.Object({
   envs: Type.Optional(Variables),
   pty: Type.Optional(Type.Union([Type.Boolean(), Size], { description: 'A terminal in place of pipes; 80 by 24.' })),
   stdin: Type.Optional(Type.Boolean({ description: 'Takes input, up to its end; a terminal always does.' })),
-  name: Type.Optional(Type.String({ maxLength: 200 })),
+  name: Type.Optional(Type.String({ maxLength: bounds.id })),
   waitForReader: Type.Optional(Type.Boolean({ description: 'Loses no output: it waits until it is read.' })),
 })
 
@@ -41,7 +42,7 @@ const OutputQuery = Type.Object({
 const StdinQuery = Type.Object({ close: Type.Optional(Flag) })
 
 const Stdin = Type.Object({
-  data: Type.Optional(Type.String()),
+  data: Type.Optional(Type.String({ maxLength: bounds.bodyBytes })),
   encoding: Type.Optional(Type.Union([Type.Literal('text'), Type.Literal('base64')])),
   close: Type.Optional(Type.Boolean()),
 })

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { changeNetwork, describeNetwork } from '../core/networks.ts'
 import { createSandbox, getSandbox, pageSandboxes, removeSandbox } from '../core/sandboxes.ts'
 import { threadsOf } from '../core/threads.ts'
@@ -8,18 +9,20 @@ import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
-import { CommandLine, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
+import { FileContents, Id, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
 
-const Rules = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
-  maxItems: 1000,
+const Rules = Type.Array(Type.String({ minLength: 1, maxLength: bounds.networkRule }), {
+  maxItems: bounds.networkRules,
   description: 'Domains (`*.example.com`), addresses and CIDRs, each with `:port` or `:from-to`.',
 })
 
+const SetUpCommand = Type.String({ minLength: 1, maxLength: bounds.setupCommand, pattern: '^[^\\0]*$' })
+
 const CreateSandbox = Type.Object({
-  agent: Type.String({ description: "The agent's slug." }),
-  files: Type.Optional(Type.Record(Type.String(), Type.String())),
+  agent: Type.String({ maxLength: bounds.slug, description: "The agent's slug." }),
+  files: Type.Optional(FileContents),
   envs: Type.Optional(Variables),
-  setup: Type.Optional(Type.Array(CommandLine)),
+  setup: Type.Optional(Type.Array(SetUpCommand, { maxItems: bounds.setupCommands })),
   timeoutMs: Type.Optional(
     Type.Integer({
       minimum: 1000,
@@ -39,7 +42,7 @@ const ChangeSandbox = Type.Object({
 
 const Page = Type.Object({
   limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
-  before: Type.Optional(Type.String()),
+  before: Type.Optional(Id),
 })
 
 const DEFAULT_PAGE = 50

@@ -1,32 +1,50 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { bounds } from '../bounds.ts'
 
 /** Field types that more than one resource has. Bodies may bring more keys than these: they are ignored. */
 
 export const AbsolutePath = Type.String({
   pattern: '^/[^\\0]*$',
-  maxLength: 4096,
+  maxLength: bounds.path,
   description: 'An absolute path inside the sandbox.',
 })
 
-export const isAbsolutePath = (path: string): boolean => path.length <= 4096 && /^\/[^\0]*$/.test(path)
+export const isAbsolutePath = (path: string): boolean => path.length <= bounds.path && /^\/[^\0]*$/.test(path)
 
-/** A command line for the shell. Linux takes no single argument of 128 KiB or more. */
-export const CommandLine = Type.String({ minLength: 1, maxLength: 131_071, pattern: '^[^\\0]*$' })
+/** A command line for the shell. */
+export const CommandLine = Type.String({ minLength: 1, maxLength: bounds.argument, pattern: '^[^\\0]*$' })
 
 /** A program and its arguments. */
-export const Arguments = Type.Array(Type.String({ maxLength: 131_071, pattern: '^[^\\0]*$' }), {
+export const Arguments = Type.Array(Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }), {
   minItems: 1,
-  maxItems: 10_000,
+  maxItems: bounds.arguments,
 })
 
 export const Variables = Type.Record(
-  Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
-  Type.String({ pattern: '^[^\\0]*$' }),
+  Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${bounds.variableName - 1}}$` }),
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
   {
     additionalProperties: false,
+    maxProperties: bounds.variables,
     description: 'Variable names to values.',
   },
 )
+
+/** Path to content, each path yet to be looked at. */
+export const FileContents = Type.Record(Type.String(), Type.String({ maxLength: bounds.bodyBytes }), {
+  maxProperties: bounds.files,
+})
+
+export const Slug = Type.String({ maxLength: bounds.slug })
+
+/** Of anything that has one. */
+export const Id = Type.String({ maxLength: bounds.id })
+
+/** Of a closed list, or of one that may grow. */
+export const Word = Type.String({ maxLength: bounds.word })
+
+/** A day or moment of ISO 8601. */
+export const Moment = Type.String({ maxLength: bounds.moment, description: 'ISO 8601' })
 
 export const SandboxParams = Type.Object({ sandboxId: Type.String() })
 export type SandboxParams = Static<typeof SandboxParams>

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { getSandbox } from '../core/sandboxes.ts'
 import { createThread, getThread, removeThread, threadDetail, threadsOf } from '../core/threads.ts'
 import type { Thread } from '../db/threads.ts'
@@ -9,7 +10,7 @@ import { callerOf } from './caller.ts'
 import { SandboxParams, ThreadParams } from './schema.ts'
 
 const CreateThread = Type.Object({
-  name: Type.Optional(Type.Union([Type.String({ maxLength: 1000 }), Type.Null()])),
+  name: Type.Optional(Type.Union([Type.String({ maxLength: bounds.name }), Type.Null()])),
 })
 
 export const threadRoutes = (runtime: Runtime) =>

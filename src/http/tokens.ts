@@ -1,14 +1,16 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { createToken } from '../core/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
 import { Lifetime, lifetimeMs } from './lifetime.ts'
+import { Slug } from './schema.ts'
 
 const CreateToken = Type.Object({
-  agents: Type.Optional(Type.Array(Type.String())),
-  userId: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
+  userId: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.id })),
   expiresIn: Lifetime,
 })
 

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy, type BusboyConfig } from '@fastify/busboy'
+import { bounds, excerpt } from '../bounds.ts'
 import { ApiError, messageOf } from '../errors.ts'
-import { MAX_BODY_BYTES } from './body.ts'
 
-/** Of a part that is no file: as much as any other JSON. */
-const MAX_FIELD_BYTES = MAX_BODY_BYTES
+/** Of all parts that are no files: as much as any other JSON. */
+const MAX_FIELD_BYTES = bounds.bodyBytes
 const MAX_PARTS = 30
 
 export interface UploadOptions<Kept> {
@@ -36,9 +36,11 @@ export async function readUpload<Kept extends Disposable>(
   const keeping: Promise<void>[] = []
   const stop = new AbortController()
   const refuse = (error: ApiError) => stop.abort(error)
+  let fieldBytes = 0
 
   form.on('field', (name, text, _, isCut) => {
-    if (isCut) refuse(new ApiError('payload_too_large', `${name}: more than ${MAX_FIELD_BYTES} bytes`, { field: name }))
+    fieldBytes += text.length
+    if (isCut || fieldBytes > MAX_FIELD_BYTES) refuse(tooLarge(name))
     else if (upload.fields.has(name)) refuse(wrong('is there twice', name))
     else upload.fields.set(name, text)
   })
@@ -85,4 +87,12 @@ function createForm(config: BusboyConfig) {
   }
 }
 
-const wrong = (what: string, field = 'body') => new ApiError('invalid_request', `${field}: ${what}`, { field })
+function tooLarge(name: string): ApiError {
+  const field = excerpt(name)
+  return new ApiError('payload_too_large', `${field}: more than ${MAX_FIELD_BYTES} bytes of fields`, { field })
+}
+
+function wrong(what: string, name = 'body'): ApiError {
+  const field = excerpt(name)
+  return new ApiError('invalid_request', `${field}: ${what}`, { field })
+}

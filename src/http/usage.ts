@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { bounds } from '../bounds.ts'
 import { usageOf } from '../core/usage.ts'
 import { type GroupBy, usageGroups } from '../db/model-calls.ts'
 import type { Runtime } from '../runtime.ts'
@@ -7,8 +8,12 @@ import { callerOf } from './caller.ts'
 
 const UsageQuery = Type.Object({
   groupBy: Type.Optional(Type.Unsafe<GroupBy>(Type.Union(usageGroups.map(name => Type.Literal(name))))),
-  from: Type.Optional(Type.String({ description: 'ISO 8601; the day or moment it begins with' })),
-  to: Type.Optional(Type.String({ description: 'ISO 8601; the day or moment before which it ends' })),
+  from: Type.Optional(
+    Type.String({ maxLength: bounds.moment, description: 'ISO 8601; the day or moment it begins with' }),
+  ),
+  to: Type.Optional(
+    Type.String({ maxLength: bounds.moment, description: 'ISO 8601; the day or moment before which it ends' }),
+  ),
 })
 
 export const usageRoutes = (runtime: Runtime) =>
