@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rootCapabilities } from '../../src/guest/capabilities.ts'
 import { seccompPolicy } from './seccomp.ts'
+import type { Shown } from './shown.ts'
 
 /** Where the guest's files are inside every jail: in the fresh tmpfs that is /dev, which a jail cannot prepare. */
 export const GUEST_INSIDE = '/dev/.threadbox'
@@ -21,8 +22,12 @@ export interface JailSpec {
   upper: string
   work: string
   guest: string
+  /** An empty directory: an overlay that nobody writes wants two layers. */
+  empty: string
+  /** Where the device nodes are that the jail gets. */
+  devices: string
   /** Directories of the host that are shown read-only at their own path. */
-  hostDirectories: readonly string[]
+  shown: readonly Shown[]
   /** Layers over the host's /usr/local, so that programs can be installed there. */
   local?: { upper: string; work: string }
   /** For each of the jail's users. Undefined where a cgroup limits processes. */
@@ -42,7 +47,15 @@ const environment = [
   'USER=root',
 ]
 
-const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
+/** Of every jail, by their numbers in Linux. */
+export const devices = [
+  { name: 'null', major: 1, minor: 3 },
+  { name: 'zero', major: 1, minor: 5 },
+  { name: 'full', major: 1, minor: 7 },
+  { name: 'random', major: 1, minor: 8 },
+  { name: 'urandom', major: 1, minor: 9 },
+  { name: 'tty', major: 5, minor: 0 },
+] as const
 
 /** Files of /proc that tell about the host; some kernels lack some. */
 const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
@@ -80,16 +93,20 @@ export function jailConfig(spec: JailSpec): string {
     ...environment.map(variable => `envar: ${quote(variable)}`),
     ...(processes === undefined ? [] : [`envar: ${quote(`THREADBOX_PROCESSES=${processes}`)}`]),
     overlay('/', spec.lower, spec.upper, spec.work),
-    ...spec.hostDirectories.map(path => bind(path, path, 'rw: false nosuid: true nodev: true')),
+    ...spec.shown.map(({ path, isOverlay }) =>
+      isOverlay ? readOnlyOverlay(path, path, spec.empty) : bind(path, path, 'rw: false nosuid: true nodev: true'),
+    ),
     ...(local ? [overlay('/usr/local', '/usr/local', local.upper, local.work)] : []),
     'mount { dst: "/proc" fstype: "proc" rw: false nosuid: true nodev: true noexec: true }',
-    ...masked.filter(existsSync).map(path => bind('/dev/null', path, 'rw: true mandatory: false')),
+    ...masked.filter(existsSync).map(path => bind(`${spec.devices}/null`, path, 'rw: true mandatory: false')),
     'mount { dst: "/dev" fstype: "tmpfs" options: "size=64k,mode=755" rw: true nosuid: true noexec: true }',
-    ...devices.map(name => bind(`/dev/${name}`, `/dev/${name}`, `rw: true mandatory: ${name !== 'tty'}`)),
+    ...devices.map(({ name }) =>
+      bind(`${spec.devices}/${name}`, `/dev/${name}`, `rw: true mandatory: ${name !== 'tty'}`),
+    ),
     'mount { dst: "/dev/shm" fstype: "tmpfs" options: "size=67108864,mode=1777" rw: true nosuid: true nodev: true }',
     `mount { dst: "/dev/pts" fstype: "devpts" options: "newinstance,ptmxmode=0666,mode=620,max=${MAX_TERMINALS}" rw: true nosuid: true noexec: true }`,
     ...links.map(([target, path]) => `mount { src: ${quote(target)} dst: ${quote(path)} is_symlink: true }`),
-    bind(spec.guest, GUEST_INSIDE, 'rw: false nosuid: true nodev: true'),
+    readOnlyOverlay(GUEST_INSIDE, spec.guest, spec.empty),
     `seccomp_string: ${quote(seccompPolicy)}`,
     'pass_fd: 3',
     `exec_bin { path: ${quote(program)} ${rest.map(argument => `arg: ${quote(argument)}`).join(' ')} }`,
@@ -104,13 +121,23 @@ const unfit = /[,:\\]/
 export const isLayerPath = (path: string) => Buffer.byteLength(path) <= MAX_LAYER_BYTES && !unfit.test(path)
 
 /** `userxattr`: without it a jail of its own user namespace cannot remove what the lower layer has. */
-export function overlay(target: string, lower: string, upper: string, work: string): string {
-  for (const path of [lower, upper, work]) {
-    if (isLayerPath(path)) continue
-    throw new Error(`a sandbox cannot be in ${path}: the path is too long or has a comma, colon or backslash`)
-  }
+function overlay(target: string, lower: string, upper: string, work: string): string {
+  assertLayers(lower, upper, work)
   const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`
   return `mount { dst: ${quote(target)} fstype: "overlay" rw: true options: ${quote(options)} }`
+}
+
+/** The same files, but inodes of the jail's own: see `showDirectory`. */
+function readOnlyOverlay(target: string, lower: string, empty: string): string {
+  assertLayers(lower, empty)
+  const options = `lowerdir=${lower}:${empty},userxattr`
+  return `mount { dst: ${quote(target)} fstype: "overlay" rw: false nosuid: true nodev: true options: ${quote(options)} }`
+}
+
+function assertLayers(...paths: string[]): void {
+  const bad = paths.find(path => !isLayerPath(path))
+  if (bad === undefined) return
+  throw new Error(`a sandbox cannot be in ${bad}: the path is too long or has a comma, colon or backslash`)
 }
 
 function bind(source: string, target: string, flags: string): string {

@@ -1,5 +1,5 @@
 import { dlopen, FFIType, ptr, read } from 'bun:ffi'
-import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { type Descriptor, own } from './descriptor.ts'
@@ -15,7 +15,6 @@ const MOVE_MOUNT_F_EMPTY_PATH = 4
 const MOUNT_ATTR_RDONLY = 0x1n
 const MOUNT_ATTR_IDMAP = 0x100000n
 const MS_NOSUID = 2n
-const MS_NODEV = 4n
 const MS_NOEXEC = 8n
 const MNT_DETACH = 2
 const UMOUNT_NOFOLLOW = 8
@@ -68,10 +67,22 @@ function checked(call: string, result: number | bigint): number {
 const text = (value: string) => Buffer.from(`${value}\0`)
 const empty = text('')
 
+const SYS_MKNODAT = process.arch === 'arm64' ? 33 : 259
+const S_IFCHR = 0o020000
+
+/** Makes a character device that everyone may read and write. */
+export function makeDevice(path: string, major: number, minor: number): void {
+  const target = text(path)
+  const result = libc().syscall(SYS_MKNODAT, AT_FDCWD, ptr(target), S_IFCHR | 0o666, (major << 8) | minor, 0)
+  checked(`mknod ${path}`, result)
+  // Again, because the server's umask must not close it.
+  chmodSync(path, 0o666)
+}
+
 /** Mounts a tmpfs that only this user, and root, can look into. */
 export function mountTmpfs(path: string, sizeKb: number, uid: number): void {
   const [type, target, data] = [text('tmpfs'), text(path), text(`size=${sizeKb}k,mode=700,uid=${uid},gid=${uid}`)]
-  const flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+  const flags = MS_NOSUID | MS_NOEXEC
   checked(`mount ${path}`, libc().mount(ptr(type), ptr(target), ptr(type), flags, ptr(data)))
 }
 

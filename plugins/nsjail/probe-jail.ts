@@ -6,10 +6,11 @@ import { attachMount, cloneMount } from './linux.ts'
 import { openUserNamespace } from './namespace.ts'
 import { run } from './run.ts'
 import { seccompPolicy } from './seccomp.ts'
+import { mayWriteLocal, showDirectory } from './shown.ts'
 import { hostDirectories, linkUsr } from './skeleton.ts'
 import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
-import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
-import { layersOf, mountsBelowLocal, prepareLayers } from './upper.ts'
+import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './stage.ts'
+import { layersOf, prepareLayers } from './upper.ts'
 
 const WITHIN_MS = 5000
 /** The highest range, which environments reach last. */
@@ -20,14 +21,16 @@ const trial = 'rm -rf /nested && test ! -e /nested && echo made >/made && test "
 
 /** Runs a short command in a jail like an environment's. `directory` is empty, in the data directory. */
 export async function probeJail(ground: Ground, directory: string, nsjail: string): Promise<void> {
-  const [base, box, guest] = [join(directory, 'base'), join(directory, 'box'), join(directory, 'guest')]
-  for (const path of [base, box, guest]) await mkdir(path, { mode: 0o755 })
+  const [base = '', box = '', guest = '', empty = ''] = ['base', 'box', 'guest', 'empty'].map(name =>
+    join(directory, name),
+  )
+  for (const path of [base, box, guest, empty]) await mkdir(path, { mode: 0o755 })
   await mkdir(join(base, 'nested/deeper/still'), { recursive: true })
   for (const path of ['usr', 'proc', 'dev']) await mkdir(join(base, path))
   await linkUsr(base)
   if (!ground.root) {
     const ids = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
-    return enter(directory, nsjail, { base, box, guest }, ids, base)
+    return enter(directory, nsjail, { base, box, guest, empty, devices: HOST_DEVICES }, ids, base)
   }
   const place = { stage: stageOf(basename(directory)) }
   const stage = openStage(place, firstIdOf(SLOT))
@@ -54,9 +57,11 @@ async function enter(directory: string, nsjail: string, stage: Stage, ids: IdRan
     lower: stage.base,
     upper,
     work,
-    ...(mountsBelowLocal().length === 0 && { local: { upper: local, work: localWork } }),
+    ...(mayWriteLocal() && { local: { upper: local, work: localWork } }),
   }
-  const spec = { ids, ...layers, guest: stage.guest, hostDirectories: hostDirectories() }
+  const { guest, empty, devices } = stage
+  const shown = hostDirectories().flatMap(path => showDirectory(path))
+  const spec = { ids, ...layers, guest, empty, devices, shown }
   const command = ['/bin/sh', '-c', trial]
   await writeFile(config, jailConfig({ ...spec, command }))
   await run([nsjail, '--config', config], WITHIN_MS)

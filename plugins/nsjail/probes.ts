@@ -7,11 +7,11 @@ import { probeCgroups } from './cgroup.ts'
 import { probeImages } from './disk.ts'
 import { erase } from './erase.ts'
 import { type Ground, newProbe } from './layout.ts'
+import { mountsBelow } from './mounts.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
 import { END_ID, firstIdOf } from './slots.ts'
 import { findNsjail } from './supplies.ts'
-import { mountsBelowLocal } from './upper.ts'
 
 const required = true
 
@@ -108,7 +108,7 @@ function passed({ root }: Ground, nsjail: string): Check[] {
 }
 
 function localChecks(): Check[] {
-  const [mount] = mountsBelowLocal()
+  const [mount] = mountsBelow('/usr/local')
   if (mount === undefined) return []
   const detail = `${mount} is a mount: sandboxes on the host's base cannot install programs into /usr/local`
   const remedy = 'Mount it elsewhere.'

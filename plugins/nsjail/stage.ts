@@ -1,8 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { devices } from './config.ts'
 import type { Descriptor } from './descriptor.ts'
 import { type Place, stagesDirectory } from './layout.ts'
-import { attachMount, cloneMount, detachMount, mountTmpfs } from './linux.ts'
+import { attachMount, cloneMount, detachMount, makeDevice, mountTmpfs } from './linux.ts'
 
 /**
  * The mounts that a jail of root is made from, below one tmpfs that its unprivileged ids can pass through: data
@@ -12,9 +13,14 @@ export interface Stage {
   base: string
   box: string
   guest: string
+  empty: string
+  devices: string
 }
 
 const SIZE_KB = 64
+
+/** Only root can make nodes: the jails of an ordinary user have the host's. */
+export const HOST_DEVICES = '/dev'
 
 /** `firstId` is the jail's root: only it, and the host's root, can look in. */
 export function openStage(place: Pick<Place, 'stage'>, firstId: number): Stage {
@@ -27,9 +33,21 @@ export function openStage(place: Pick<Place, 'stage'>, firstId: number): Stage {
     rmdirSync(place.stage)
     throw error
   }
-  const stage = { base: join(place.stage, 'base'), box: join(place.stage, 'box'), guest: join(place.stage, 'guest') }
-  for (const path of Object.values(stage)) mkdirSync(path, { mode: 0o755 })
-  return stage
+  const below = (name: string) => join(place.stage, name)
+  const directories = { base: below('base'), box: below('box'), guest: below('guest'), empty: below('empty') }
+  for (const path of Object.values(directories)) mkdirSync(path, { mode: 0o755 })
+  return { ...directories, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
+}
+
+/** Nodes of the jail's own, so that it shares no lock and no watch with the host. Undefined where root may make none. */
+function makeDevices(directory: string): string | undefined {
+  mkdirSync(directory, { mode: 0o755 })
+  try {
+    for (const { name, major, minor } of devices) makeDevice(join(directory, name), major, minor)
+    return directory
+  } catch {
+    return undefined
+  }
 }
 
 /** Shows the lower layer with its owners shifted into the jail's range, and the guest's files read-only. */

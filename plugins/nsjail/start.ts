@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
@@ -13,11 +14,12 @@ import type { Ground, Place } from './layout.ts'
 import { attachMount, cloneMount } from './linux.ts'
 import type { Meta } from './meta.ts'
 import { openUserNamespace } from './namespace.ts'
+import { mayWriteLocal, showDirectory } from './shown.ts'
 import { hostDirectories } from './skeleton.ts'
 import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
-import { closeStage, fillStage, openStage, type Stage } from './stage.ts'
+import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './stage.ts'
 import type { Supplies } from './supplies.ts'
-import { checkMountTargets, layersOf, mountsBelowLocal, prepareLayers } from './upper.ts'
+import { checkMountTargets, layersOf, prepareLayers } from './upper.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
@@ -117,7 +119,10 @@ async function startAsUser(start: Start): Promise<StartedJail> {
   if (meta.slot !== undefined) {
     throw new ApiError('sandbox_unavailable', 'This sandbox belongs to a server that is root.')
   }
-  const stage: Stage = { base: meta.base, box: place.box, guest: await supplies.guest() }
+  const empty = join(place.directory, 'empty')
+  mkdirSync(empty, { recursive: true, mode: 0o755 })
+  const guest = await supplies.guest()
+  const stage: Stage = { base: meta.base, box: place.box, guest, empty, devices: HOST_DEVICES }
   const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
   if (!existsSync(layersOf(place.box).upper)) prepareLayers(place.box, meta.base, ids, meta.host)
   return { connection: await enter(start, stage, ids, [], []), limited: [] }
@@ -131,8 +136,8 @@ async function enter(
   entrances: string[],
 ): Promise<GuestConnection> {
   const { upper, work, local, localWork } = layersOf(stage.box)
-  const shown = meta.host ? hostDirectories() : []
-  checkMountTargets(upper, meta.base, ['/proc', '/dev', ...shown])
+  const ofHost = meta.host ? hostDirectories() : []
+  checkMountTargets(upper, meta.base, ['/proc', '/dev', ...ofHost])
   const { processes, diskMb } = meta.limits
   const config = jailConfig({
     ids,
@@ -140,8 +145,10 @@ async function enter(
     upper,
     work,
     guest: stage.guest,
-    hostDirectories: shown,
-    ...(meta.host && mountsBelowLocal().length === 0 && { local: { upper: local, work: localWork } }),
+    empty: stage.empty,
+    devices: stage.devices,
+    shown: ofHost.flatMap(path => showDirectory(path)),
+    ...(meta.host && mayWriteLocal() && { local: { upper: local, work: localWork } }),
     ...(processes !== undefined && { processes }),
     ...(processes !== undefined && !limited.includes('pids') && { processesPerUser: processes + OWN_PROCESSES }),
     ...(diskMb !== undefined && !meta.image && { fileSizeMb: diskMb }),

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  chownSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  type Stats,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, type Stats, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../src/errors.ts'
 import { plainFiles } from './identity.ts'
@@ -100,15 +91,6 @@ function completeFile(upper: string, base: string, path: string, owner: Owner): 
 function hasLinkAbove(base: string, path: string): boolean {
   const parts = path.split('/')
   return parts.slice(1).some((_, index) => look(join(base, ...parts.slice(0, index + 1)))?.isSymbolicLink())
-}
-
-/**
- * What is mounted below the host's /usr/local. The kernel lays no overlay over mounts that a jail may not take apart: where
- * there are some, jails see the directory read-only like the rest of /usr.
- */
-export function mountsBelowLocal(): string[] {
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
-  return mounts.map(line => line.split(' ')[4] ?? '').filter(path => path.startsWith('/usr/local/'))
 }
 
 let knownLocal: string[] | undefined

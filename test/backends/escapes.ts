@@ -188,10 +188,38 @@ if ctypes.CDLL(None).shmget(0x7b0c, 4096, 0o1666) < 0: sys.exit('no shared memor
 print('ready', flush=True); time.sleep(600)
 `
 
+/** Locks and watches what every environment has, and says what it could not lock and what it has seen. */
+const watcherProgram = `
+import ctypes, fcntl, os, sys
+libc = ctypes.CDLL(None)
+paths = ['/', '/etc', '/etc/passwd', '/usr', '/usr/bin', '/usr/bin/env', '/bin/sh', '/usr/lib', os.path.realpath(sys.executable)]
+for top, directories, files in os.walk('/dev/.threadbox'): paths += [top] + [top + '/' + name for name in files]
+if DEVICES: paths += ['/dev/' + name for name in ['null', 'zero', 'full', 'random', 'urandom']]
+held = []
+for path in paths:
+  try: file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+  except OSError: continue
+  held.append(file)
+  try: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except OSError: print('locked by another:', path)
+  try: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+  except OSError: print('locked by another, as a record:', path)
+watch = libc.inotify_init1(0o4000)
+names = {libc.inotify_add_watch(watch, path.encode(), 0xfff): path for path in paths}
+print('ready', flush=True)
+if not sys.stdin.readline(): sys.exit()
+try: events = os.read(watch, 65536)
+except BlockingIOError: events = b''
+if events: print('saw', names.get(int.from_bytes(events[:4], 'little')))
+print('done', flush=True)
+`
+
 /** Escapes that every backend must hold against, as root inside. It runs unchanged on each, on the machine of the tests. */
 export function describeEscapes(
   name: string,
   openBackend: (serveProxy: PluginContext['serveProxy']) => Promise<Backend>,
+  /** Whether environments have device nodes that are not the host's. */
+  { ownDevices = true } = {},
 ): void {
   describe(`escapes from ${name}: regression`, () => {
     const limits = { memoryMb: 512, processes: 200, cpus: 2, diskMb: 512 }
@@ -238,6 +266,26 @@ export function describeEscapes(
       },
       60_000,
     )
+
+    test('locks and watches on what every environment has reach no other, nor the host', async () => {
+      const command = ['python3', '-c', `DEVICES = ${ownDevices ? 'True' : 'False'}${watcherProgram}`]
+      const child = await environment.spawn({ command, stdin: 'pipe' })
+      const output = child.stdout.getReader()
+      const said = async () => Buffer.from((await output.read()).value ?? []).toString()
+      expect(await said()).toBe('ready\n')
+      const theirs = await runShell(other, { command, timeoutMs: 20_000 })
+      expect([theirs.stdout, theirs.stderr]).toEqual(['ready\n', ''])
+      for (const path of ['/usr/bin/env', '/bin/sh', '/dev/null']) {
+        Bun.spawnSync([path === '/dev/null' ? '/bin/sh' : path, '-c', 'true'], { stdin: Bun.file('/dev/null') })
+        readFileSync(path === '/dev/null' ? '/usr/bin/env' : path)
+        const { exitCode } = Bun.spawnSync(['flock', '--nonblock', path, 'true'])
+        if (ownDevices || path !== '/dev/null') expect([path, exitCode]).toEqual([path, 0])
+      }
+      const writer = child.stdin?.getWriter()
+      await writer?.write(Buffer.from('\n'))
+      expect(await said()).toBe('done\n')
+      await child.exited
+    })
 
     test('the file operations follow links, renames and FIFOs only inside', async () => {
       const { files } = environment
