@@ -2,6 +2,7 @@ import { APICallError } from 'ai'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import { objectOf } from '../../src/json.ts'
 import type { EngineEnd } from '../../src/plugin.ts'
+import { CutStream } from './cut-stream.ts'
 
 const MAX_MESSAGE_CHARS = 1000
 
@@ -13,11 +14,13 @@ export const failed = (code: string, message: string): EngineEnd => ({
 /** A model call's failure, in words for who chats. */
 export function explain(error: unknown): EngineEnd {
   if (error instanceof ApiError) return failed(error.code, error.message)
+  if (error instanceof CutStream) return failed('model_failed', error.message)
   if (APICallError.isInstance(error)) {
     const { statusCode } = error
-    return statusCode === undefined
-      ? failed('model_unreachable', `The model could not be reached: ${error.message}`)
-      : failed('model_refused', `The model answered ${statusCode}: ${error.message}`)
+    if (statusCode === undefined) return failed('model_unreachable', `The model could not be reached: ${error.message}`)
+    // It refused nothing: what it said afterwards could not be read.
+    if (statusCode < 300) return failed('model_failed', `The model's answer broke off: ${saying(error.cause ?? error)}`)
+    return failed('model_refused', `The model answered ${statusCode}: ${error.message}`)
   }
   return failed('model_failed', `The model's answer broke off: ${saying(error)}`)
 }

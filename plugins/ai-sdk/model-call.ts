@@ -3,6 +3,7 @@ import { messageOf } from '../../src/errors.ts'
 import { objectOf } from '../../src/json.ts'
 import type { EngineEnd, EngineEvent } from '../../src/plugin.ts'
 import type { CallIds } from './call-ids.ts'
+import { asCut, CutStream, isUnfinished } from './cut-stream.ts'
 import { explain, failed } from './failure.ts'
 import { type Model, withCacheMarks } from './model.ts'
 import { isWorthRetry, MAX_RETRIES, pause, waitMs } from './retry.ts'
@@ -63,7 +64,8 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
   const calls: ModelToolCall[] = []
   let wasShown = false
   let finishReason = 'other'
-  const broken = (error: unknown): Attempt => ({ status: 'broken', error, wasShown })
+  let rawReason: string | undefined
+  const broken = (error: unknown): Attempt => ({ status: 'broken', error: asCut(error), wasShown })
   callIds.beginAnswer()
   try {
     const result = streamText({
@@ -107,6 +109,7 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
         }
         case 'finish-step':
           finishReason = part.finishReason
+          rawReason = part.rawFinishReason
           break
         case 'error':
           return broken(part.error)
@@ -119,6 +122,7 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
     if (finishReason === 'content-filter') {
       return { status: 'ended', end: failed('model_refused', 'The provider withheld the answer (content filter).') }
     }
+    if (isUnfinished(finishReason, rawReason)) return broken(new CutStream())
     if (finishReason === 'error') return broken(new Error('The provider reports an error.'))
     const { messages: answers } = await result.response
     const message = answers.find(answer => answer.role === 'assistant')

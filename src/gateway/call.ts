@@ -97,8 +97,10 @@ export function startCall(outgoing: Outgoing): Call {
     const isStream = /^text\/event-stream/i.test(response.headers.get('content-type') ?? '')
     const passed = createMeter(route.wire, isStream, outgoing.estimatedInputTokens)
     meter = passed
+    const isAnswer = isStream && route.metered
     if (!body) {
-      finish('completed', nothing)
+      finish(isAnswer ? 'failed' : 'completed', isAnswer ? passed.usage() : nothing)
+      if (isAnswer) return refusal(route.wire, 502, cutShort().message)
       return new Response(null, { status, headers: answerHeaders(response) })
     }
     const reader = body.getReader()
@@ -112,14 +114,12 @@ export function startCall(outgoing: Outgoing): Call {
               if (!done) passed.push(value)
               const clean = done ? redactor.end() : redactor.push(value)
               if (clean.byteLength > 0) controller.enqueue(clean)
-              if (done) break
               if (clean.byteLength > 0) return
+              if (done) break
             }
-            finish(passed.end() ?? 'failed', passed.usage())
-            controller.close()
+            conclude(controller)
           } catch (error) {
-            finish(passed.end() ?? 'failed', passed.usage())
-            controller.error(error)
+            conclude(controller, error)
           }
         },
         cancel: abort,
@@ -127,9 +127,34 @@ export function startCall(outgoing: Outgoing): Call {
       { highWaterMark: 0 },
     )
     return new Response(stream, { status, headers: answerHeaders(response) })
+
+    function conclude(controller: ReadableStreamDefaultController<Uint8Array>, cause?: unknown): void {
+      const wasOver = isOver
+      const end = passed.end()
+      finish(end ?? 'failed', passed.usage())
+      // To close what was cut would give half an answer the look of a whole one.
+      const isCut = isAnswer && end === undefined && !wasOver
+      if (isCut) controller.error(cutShort(cause))
+      else if (end === 'completed' || cause === undefined) controller.close()
+      else controller.error(cause)
+    }
+  }
+
+  function cutShort(cause?: unknown): StreamEnded {
+    log(`${provider.name} ended its stream before the reply was complete${codeOf(cause)}`)
+    return new StreamEnded(cause)
   }
 
   return { answer: answer(), abort }
+}
+
+/** A stream that came to its end, or lost its connection, without the event that ends an answer. */
+class StreamEnded extends Error {
+  readonly code = 'STREAM_ENDED'
+
+  constructor(cause?: unknown) {
+    super("The model's stream ended before its reply was complete.", { cause })
+  }
 }
 
 /** An error's text, bounded. */

@@ -63,8 +63,11 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   /** All four wires have an event's data on one line. */
   function takeLine(): void {
     const line = takeKept()
-    const event = line.startsWith('data:') ? parseJson(line.slice(5)) : undefined
+    if (!line.startsWith('data:')) return
+    const data = line.slice(5).trim()
+    const event = parseJson(data)
     if (isObject(event)) read(event)
+    else if (data === '[DONE]') end ??= 'completed'
   }
 
   return {

@@ -73,7 +73,9 @@ export const readers: Readonly<Record<CallWire, (event: JsonObject) => Sight>> =
     for (const candidate of candidates) {
       for (const part of objectsOf(objectOf(candidate.content)?.parts)) characters += lengthOf(part.text)
     }
-    const finished = candidates.some(candidate => typeof candidate.finishReason === 'string')
+    // To a prompt that it refuses it gives no candidate.
+    const isRefused = typeof objectOf(event.promptFeedback)?.blockReason === 'string'
+    const finished = isRefused || candidates.some(candidate => typeof candidate.finishReason === 'string')
     return {
       usage: known({
         inputTokens: sum(usage?.promptTokenCount, usage?.toolUsePromptTokenCount),

@@ -87,6 +87,6 @@ test('a call that waits for a budget ends with its run', async () => {
 test('what a cut-off call cost counts towards the budget', async () => {
   const { open } = gatewayScene({ prices: DOLLAR_A_TOKEN })
   const session = open({ budgets: { maxBudgetUsd: 4 } })
-  await (await call(session, anthropic, 'CUT')).text()
+  await expect((await call(session, anthropic, 'CUT')).text()).rejects.toThrow()
   expect((await call(session, anthropic, 'hi')).status).toBe(402)
 })

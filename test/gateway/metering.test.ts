@@ -27,7 +27,7 @@ for (const wire of wireCases) {
 
   test(`${wire.wire}: a stream that the provider cuts off costs what was seen`, async () => {
     const { open, calls } = gatewayScene()
-    await (await call(open({ model: wire.model }), wire, 'CUT')).text()
+    await expect((await call(open({ model: wire.model }), wire, 'CUT')).text()).rejects.toThrow('before its reply')
     const [row] = calls()
     expect(row).toMatchObject({ status: 'failed', outputTokens: 4 })
     expect(row!.inputTokens).toBeGreaterThan(5)
@@ -118,7 +118,7 @@ test('usage in every group adds up to the calls', async () => {
       threadId: `thr_${index % 3}`,
       ...(index % 2 === 0 && { keyId: 'key_1' }),
     })
-    await (await call(session, wire, index === 3 ? 'CUT' : 'hi')).text()
+    await (await call(session, wire, index === 3 ? 'MIDERR' : 'hi')).text()
   }
   const teamId = ensureTeam(db, 'team').id
   const cost = calls().reduce((sum, row) => sum + row.costUsd, 0)

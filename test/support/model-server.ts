@@ -63,7 +63,10 @@ export function startModelServer(): ModelServer {
         const { status, message = `fake ${status}`, headers = {} } = turn
         return Response.json(wire.error(status, message), { status, headers })
       }
-      if (body.stream || pathname.endsWith(':streamGenerateContent')) return streamOf(wire.events(request, turn), close)
+      if (body.stream || pathname.endsWith(':streamGenerateContent')) {
+        const endsAfter = 'endsAfter' in turn ? turn.endsAfter : undefined
+        return streamOf(wire.events(request, turn), close, endsAfter)
+      }
       close()
       return Response.json(wire.json(body, 'text' in turn ? (turn.text ?? '') : ''))
     },
@@ -86,16 +89,37 @@ export function startModelServer(): ModelServer {
   }
 }
 
-function streamOf(events: AsyncGenerator<WireEvent>, onEnd: () => void): Response {
+/** How many events a turn's stream has on a wire. */
+export async function countEvents(wire: Wire, turn: ModelTurn): Promise<number> {
+  const path = { anthropic: '/v1/messages', 'openai-chat': '/v1/chat/completions', 'openai-responses': '/v1/responses' }
+  let count = 0
+  const request = {
+    ...{ wire, headers: new Headers(), lastText: '', results: [], tools: [] },
+    body: { model: 'm', stream_options: { include_usage: true } },
+  }
+  for await (const _ of wires[path[wire] as keyof typeof wires].events(request, turn)) count += 1
+  return count
+}
+
+function streamOf(
+  events: AsyncGenerator<WireEvent>,
+  onEnd: () => void,
+  endsAfter = Number.POSITIVE_INFINITY,
+): Response {
   const lines = ({ event, data }: WireEvent) =>
     `${event ? `event: ${event}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
   let isCancelled = false
+  let sent = 0
   const body = new ReadableStream<Uint8Array>({
     async start(controller) {
       try {
         for await (const event of events) {
           if (isCancelled) return
-          controller.enqueue(Buffer.from(lines(event)))
+          const bytes = Buffer.from(lines(event))
+          const share = Math.min(endsAfter - sent, 1)
+          if (share > 0) controller.enqueue(bytes.subarray(0, Math.floor(bytes.byteLength * share)))
+          if (share < 1) break
+          sent += 1
           // The next piece is another packet.
           await new Promise(setImmediate)
         }
@@ -103,7 +127,8 @@ function streamOf(events: AsyncGenerator<WireEvent>, onEnd: () => void): Respons
         onEnd()
       } catch (error) {
         if (!(error instanceof CutOff)) throw error
-        controller.error(error)
+        if (error.isClean) controller.close()
+        else controller.error(error)
         onEnd()
       }
     },

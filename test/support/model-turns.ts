@@ -1,13 +1,14 @@
-/** What the fake model does with one request. */
+/** What the fake model does with one request. `endsAfter`: the stream has so many events; 2.5 is two and half of a third. */
 export type ModelTurn =
   | {
       text: string
       reasoning?: string
       everyMs?: number
       cutAfter?: Promise<void>
-      ending?: 'end' | 'error' | 'hang' | 'length'
+      ending?: 'end' | 'error' | 'hang' | 'length' | 'cut'
+      endsAfter?: number
     }
-  | { calls: ModelCall[]; text?: string }
+  | { calls: ModelCall[]; text?: string; reasoning?: string; endsAfter?: number }
   /** Answers with a status; `headers` may ask for a wait. */
   | { status: number; headers?: Record<string, string>; message?: string }
   /** Takes the request and says nothing. */
@@ -51,7 +52,11 @@ export const newId = (prefix: string): string => prefix + crypto.randomUUID().re
 /** Some pieces of a text: it never comes at once. */
 export const pieces = (text: string, chars = 12): string[] => text.match(new RegExp(`[^]{1,${chars}}`, 'g')) ?? []
 
-export class CutOff extends Error {}
+export class CutOff extends Error {
+  constructor(readonly isClean: boolean) {
+    super()
+  }
+}
 
 export function textOf(content: any): string {
   if (typeof content === 'string') return content
@@ -59,7 +64,7 @@ export function textOf(content: any): string {
   return content.map(part => part.text ?? (part.content ? textOf(part.content) : (part.output ?? ''))).join(' ')
 }
 
-/** Pauses between pieces of text; a hang never ends, a cut breaks the connection. */
+/** Pauses between pieces of text; a hang never ends, a cut breaks the connection, or only ends the stream. */
 export async function* said(turn: Extract<ModelTurn, { text: string }>): AsyncGenerator<string> {
   const words = turn.everyMs === undefined ? pieces(turn.text) : (turn.text.match(/\S+\s*/g) ?? [])
   for (const word of words) {
@@ -69,6 +74,6 @@ export async function* said(turn: Extract<ModelTurn, { text: string }>): AsyncGe
   if (turn.ending === 'hang') await new Promise(() => {})
   if (turn.cutAfter) {
     await turn.cutAfter
-    throw new CutOff()
+    throw new CutOff(turn.ending === 'cut')
   }
 }
