@@ -150,7 +150,7 @@ export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: nu
 /** When it resolves, nothing of the sandbox is left: runs, threads, processes, files. */
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
   const { db, runs, environments, egress, bundles } = runtime
-  while (runs.active(sandbox.id).length > 0) await runs.cancel(sandbox.id)
+  await runs.silence(sandbox.id)
   // The row goes first: an environment without one is swept at the next start, should the server die here.
   deleteSandbox(db, sandbox.id)
   await environments.destroy(sandbox)

@@ -40,7 +40,7 @@ export const threadDetail = ({ db }: Runtime, thread: Thread) => ({
 
 /** Cancels what runs in it first. */
 export async function removeThread({ db, runs }: Runtime, thread: Thread): Promise<void> {
-  while (runs.activeOn(thread.id)) await runs.cancel(thread.sandboxId, thread.id)
+  await runs.silence(thread.sandboxId, thread.id)
   deleteThread(db, thread.id)
 }
 

@@ -3,6 +3,7 @@ import type { StoredMessage } from '../plugin.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { isParts, readJson } from './row.ts'
+import { findLaterRun } from './runs.ts'
 
 /** A message of a thread. `metadata` is null but for an assistant's, which has its run's. */
 export type Message = StoredMessage & { metadata: unknown; createdAt: string }
@@ -41,31 +42,56 @@ export function removeMessagesAfter(db: Database, threadId: string, id: string):
   ).run({ threadId, id })
 }
 
-/** Adds the assistant's message of a run, with the run's metadata. */
+/**
+ * Adds the assistant's message of a run, with the run's metadata: at the thread's end, or before what was said after the
+ * run, when the thread went on without it.
+ */
 export function appendReply(
   db: Database,
   threadId: string,
   reply: { runId: string; parts: StoredMessage['parts']; metadata: unknown },
 ): void {
-  insertMessage(db, threadId, { id: newId('msg'), role: 'assistant', parts: reply.parts }, reply)
+  const later = findLaterRun(db, { id: reply.runId, threadId })
+  const place = later && findPlaceFrom(db, threadId, later.startedAt)
+  if (place !== undefined) makeRoom(db, threadId, place)
+  insertMessage(db, threadId, { id: newId('msg'), role: 'assistant', parts: reply.parts }, { ...reply, place })
+}
+
+/** Of the first message that came at this time or later; undefined when there is none. */
+const findPlaceFrom = (db: Database, threadId: string, time: string): number | undefined =>
+  db
+    .query<{ position: number | null }, { threadId: string; time: string }>(
+      'select min(position) as position from messages where thread_id = $threadId and created_at >= $time',
+    )
+    .get({ threadId, time })?.position ?? undefined
+
+/** In two steps: no two messages may have one position, not even for a moment. */
+function makeRoom(db: Database, threadId: string, place: number): void {
+  db.query('update messages set position = -position where thread_id = $threadId and position >= $place').run({
+    threadId,
+    place,
+  })
+  db.query('update messages set position = 1 - position where thread_id = $threadId and position < 0').run({ threadId })
 }
 
 function insertMessage(
   db: Database,
   threadId: string,
   message: StoredMessage,
-  reply?: { runId: string; metadata: unknown },
+  reply?: { runId: string; metadata: unknown; place: number | undefined },
 ): boolean {
   const { changes } = db
     .query(
       `insert into messages (thread_id, id, position, run_id, role, parts, metadata, created_at)
-       values ($threadId, $id, (select coalesce(max(position), 0) + 1 from messages where thread_id = $threadId),
+       values ($threadId, $id,
+         coalesce($place, (select coalesce(max(position), 0) + 1 from messages where thread_id = $threadId)),
          $runId, $role, $parts, $metadata, $now)
        on conflict (thread_id, id) do nothing`,
     )
     .run({
       threadId,
       id: message.id,
+      place: reply?.place ?? null,
       runId: reply?.runId ?? null,
       role: message.role,
       parts: JSON.stringify(message.parts),

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { now } from './id.ts'
+import { mustLast } from './lasting.ts'
 
 export type RunStatus = 'active' | 'completed' | 'cancelled' | 'failed' | 'interrupted'
 
@@ -28,6 +29,7 @@ export function insertRun(
   db: Database,
   run: { id: string; threadId: string; sandboxId: string; background: boolean; model: string },
 ): void {
+  mustLast(db)
   db.query(
     `insert into runs (id, thread_id, sandbox_id, status, background, model, started_at)
      values ($id, $threadId, $sandboxId, 'active', $background, $model, $now)`,
@@ -40,6 +42,17 @@ export const findRun = (db: Database, id: string): RunRow | undefined =>
 /** The runs that are not ended, oldest first. */
 export const listActiveRuns = (db: Database): RunRow[] =>
   db.query<RunRow, []>(`select ${columns} from runs where status = 'active' order by id`).all()
+
+/** The thread's next run after this one, in whatever state. */
+export const findLaterRun = (
+  db: Database,
+  { id, threadId }: { id: string; threadId: string },
+): { startedAt: string } | undefined =>
+  db
+    .query<{ startedAt: string }, { id: string; threadId: string }>(
+      'select started_at as startedAt from runs where thread_id = $threadId and id > $id order by id limit 1',
+    )
+    .get({ id, threadId }) ?? undefined
 
 /** Keeps what a crash would lose: the log has it only at the end. */
 export function saveRunUsage(
@@ -60,6 +73,7 @@ export function endRun(
   id: string,
   end: { status: Exclude<RunStatus, 'active'>; error: string | null; durationMs: number },
 ): void {
+  mustLast(db)
   db.query(
     'update runs set status = $status, error = $error, duration_ms = $durationMs, ended_at = $now where id = $id',
   ).run({ id, ...end, now: now() })

@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { insertChunks } from '../db/chunks.ts'
 import { appendReply } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
-import { endRun, type Usage } from '../db/runs.ts'
+import { endRun, findLaterRun, type Usage } from '../db/runs.ts'
 import { touchSandbox } from '../db/sandboxes.ts'
 import { endThread } from '../db/threads.ts'
-import type { RunMetadata } from '../stream/chunk.ts'
+import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import type { MessageBuilder } from '../stream/message.ts'
 import type { Ending, Writer } from '../stream/writer.ts'
 
@@ -22,22 +22,35 @@ export interface EndingRun {
   message: MessageBuilder
 }
 
-/** Stores all that a run's end changes in one transaction. Returns the closing chunks, to be shown now. */
-export function storeEnding(db: Database, run: EndingRun, ending: Ending): string[] {
+/** All that a run's end changes, made once: it may have to be stored more than once before it is. */
+export interface PreparedEnding {
+  /** The chunks that are stored with it, the closing ones last. */
+  chunks: string[]
+  store(db: Database): void
+}
+
+/** Closes the run's stream and message. `pending`: chunks of the writer's that are not stored yet. */
+export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly Chunk[] = []): PreparedEnding {
   const metadata = metadataOf(run)
-  const closing = run.writer.close(ending, metadata)
+  const closing = [...pending, ...run.writer.close(ending, metadata)]
   for (const chunk of closing) run.message.apply(chunk)
   const parts = run.message.parts()
   const chunks = closing.map(chunk => JSON.stringify(chunk))
   const error = 'errorText' in ending ? ending.errorText : null
-  inTransaction(db, () => {
-    insertChunks(db, run.id, run.chunks + 1, chunks)
-    if (parts.length > 0) appendReply(db, run.threadId, { runId: run.id, parts, metadata })
-    endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
-    endThread(db, run.threadId, { status: 'errorText' in ending ? 'error' : ending.status, error })
-    touchSandbox(db, run.sandboxId)
-  })
-  return chunks
+  return {
+    chunks,
+    store: db =>
+      inTransaction(db, () => {
+        insertChunks(db, run.id, run.chunks + 1, chunks)
+        if (parts.length > 0) appendReply(db, run.threadId, { runId: run.id, parts, metadata })
+        endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
+        // A thread that went on without this run has the status of its later one.
+        if (!findLaterRun(db, run)) {
+          endThread(db, run.threadId, { status: 'errorText' in ending ? 'error' : ending.status, error })
+        }
+        touchSandbox(db, run.sandboxId)
+      }),
+  }
 }
 
 // Clients read the first five; their order is the contract's.

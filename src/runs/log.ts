@@ -20,6 +20,8 @@ export interface Log extends ChunkSource {
   readonly readerCount: number
   /** Shows chunks that are committed, and lets waiting readers know. */
   show(chunks: readonly string[]): void
+  /** Readers that have all so far fail, until more is shown. */
+  fail(): void
   /** No more will come. `lost`: the closing chunks could not be stored, and readers fail instead of ending well. */
   end(lost?: boolean): void
 }
@@ -34,7 +36,7 @@ export function createLog(db: Database, runId: string): Log {
   let tailBytes = 0
   let count = 0
   let readerCount = 0
-  let state: 'open' | 'ended' | 'lost' = 'open'
+  let state: 'open' | 'failing' | 'ended' | 'lost' = 'open'
 
   function wakeAll(): void {
     const woken = [...waiting]
@@ -50,12 +52,12 @@ export function createLog(db: Database, runId: string): Log {
       return readerCount
     },
     get ended() {
-      return state !== 'open'
+      return state === 'ended' || state === 'lost'
     },
     read(after) {
       if (after < count - tail.length) return storedPage(db, runId, after)
       if (after < count) return { bytes: joined(tail.slice(after - count)), last: count }
-      if (state === 'lost') throw new Error('The end of this run could not be stored.')
+      if (state === 'lost' || state === 'failing') throw new Error('The end of this run could not be stored.')
       return undefined
     },
     wait(wake) {
@@ -77,6 +79,10 @@ export function createLog(db: Database, runId: string): Log {
       }
       while (tail.length > tailFrames || (tailBytes > pageBytes && tail.length > 1))
         tailBytes -= tail.shift()?.length ?? 0
+      wakeAll()
+    },
+    fail() {
+      state = 'failing'
       wakeAll()
     },
     end(lost = false) {

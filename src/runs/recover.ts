@@ -1,18 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { listChunks } from '../db/chunks.ts'
 import { usageOfRun } from '../db/model-calls.ts'
-import { listActiveRuns, type RunRow, saveRunUsage } from '../db/runs.ts'
+import { type RunRow, saveRunUsage } from '../db/runs.ts'
 import { rebuild } from '../stream/rebuild.ts'
-import { storeEnding } from './ending.ts'
+import { prepareEnding } from './ending.ts'
 
-/** Ends the runs that a stopped server left active, each in a transaction. Returns how many. What they had said is kept. */
-export function recoverRuns(db: Database): number {
-  const runs = listActiveRuns(db)
-  for (const run of runs) recoverRun(db, run)
-  return runs.length
-}
-
-function recoverRun(db: Database, row: RunRow): void {
+/** Ends a run that a stopped server left active. What it had said is kept, at its place in the thread. */
+export function recoverRun(db: Database, row: RunRow): void {
   let chunks = 0
   function* log(): Generator<string> {
     for (;;) {
@@ -40,5 +34,5 @@ function recoverRun(db: Database, row: RunRow): void {
     durationMs: Math.max(0, Date.now() - Date.parse(row.startedAt)),
     chunks,
   }
-  storeEnding(db, run, { status: 'interrupted', errorText: 'The server stopped during this reply.' })
+  prepareEnding(run, { status: 'interrupted', errorText: 'The server stopped during this reply.' }).store(db)
 }

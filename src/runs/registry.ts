@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
-import { findRun } from '../db/runs.ts'
-import { ApiError } from '../errors.ts'
+import { findRun, listActiveRuns, type RunRow } from '../db/runs.ts'
+import { ApiError, messageOf } from '../errors.ts'
 import { parseLastEventId } from '../stream/frame.ts'
 import { openStoredLog } from './log.ts'
 import { readRun } from './reader.ts'
-import { recoverRuns } from './recover.ts'
+import { recoverRun } from './recover.ts'
 import { type Execute, type Receipt, Run, type RunInit } from './run.ts'
 import { within } from './within.ts'
 
@@ -15,6 +15,8 @@ export interface RunsOptions {
   log: (line: string) => void
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
+  /** How long readers wait for the end of a run that cannot be stored. Default 60,000. */
+  readersWaitMs?: number
   /** After how long a silence a reader gets a sign of life. Default 15,000. */
   heartbeatMs?: number
 }
@@ -36,8 +38,13 @@ export interface Runs {
   activeOn(threadId: string): Run | undefined
   /** A sandbox's active runs, youngest first. */
   active(sandboxId: string, threadId?: string): Run[]
-  /** Cancels a sandbox's active runs and waits until they have ended. */
+  /**
+   * Cancels a sandbox's active runs and waits until they have ended. Throws sandbox_unavailable when the end of one cannot
+   * be stored within five seconds; that goes on.
+   */
   cancel(sandboxId: string, threadId?: string): Promise<Receipt[]>
+  /** Cancels them and waits until nothing of theirs runs any more, for what deletes them: their ends need no store. */
+  silence(sandboxId: string, threadId?: string): Promise<void>
   /** Cancels a thread's run when nobody reads it and it is no background run; throws ApiError run_active otherwise. */
   supersede(threadId: string): Promise<void>
   /** The youngest active run from its start, or the one of `lastEventId` after that. Undefined: nothing to resume. */
@@ -56,12 +63,21 @@ export interface Runs {
 /** How long an ended run can still be resumed. */
 const keptMs = 10 * 60_000
 const purgeBatch = 2_000
+/** How long a cancel waits for the store. */
+const STORED_WITHIN_MS = 5_000
+/** At the end of the process, for what cannot be stored. */
+const LAST_TRIES_MS = 2_000
 
 export function createRuns(db: Database, options: RunsOptions): Runs {
-  const { log, graceMs = 5_000, heartbeatMs } = options
+  const { log, graceMs = 5_000, heartbeatMs, readersWaitMs = 60_000 } = options
   const running = new Map<string, Run>()
   let closing = false
-  const host = { db, log, graceMs, onEnd: (run: Run) => void running.delete(run.threadId) }
+  const giveUp = new AbortController()
+  /** Left active by a stopped server, and not ended yet. */
+  let unrecovered: RunRow[] = []
+  const told = new Set<string>()
+  const onEnd = (run: Run) => void running.delete(run.threadId)
+  const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, onEnd }
 
   const watch = ({ id, threadId, sandboxId, log }: Run, after = 0): Watched => ({
     runId: id,
@@ -83,6 +99,20 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     return { runId, threadId: run.threadId, sandboxId, body }
   }
 
+  /** One that cannot be ended now, as on a full disk, is met again: it keeps nobody from starting. */
+  function recoverLeft(): void {
+    unrecovered = unrecovered.filter(run => {
+      try {
+        if (findRun(db, run.id)?.status === 'active') recoverRun(db, run)
+        return false
+      } catch (error) {
+        if (!told.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`)
+        told.add(run.id)
+        return true
+      }
+    })
+  }
+
   return {
     start(init, execute) {
       if (closing) throw new ApiError('shutting_down', 'The server is shutting down.')
@@ -94,12 +124,20 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     watch: run => watch(run),
     activeOn: threadId => running.get(threadId),
     active,
-    cancel: (sandboxId, threadId) => Promise.all(active(sandboxId, threadId).map(run => run.cancel())),
+    cancel: (sandboxId, threadId) => Promise.all(active(sandboxId, threadId).map(cancelled)),
+    async silence(sandboxId, threadId) {
+      for (;;) {
+        const left = active(sandboxId, threadId).filter(run => !run.isOver)
+        if (left.length === 0) return
+        for (const run of left) void run.cancel()
+        await Promise.all(left.map(run => run.silenced))
+      }
+    },
     async supersede(threadId) {
       const run = running.get(threadId)
       if (!run) return
       if (run.background || run.readerCount > 0) throw runActive()
-      await run.cancel()
+      await cancelled(run)
     },
     resume(sandboxId, { threadId, lastEventId } = {}) {
       const last = parseLastEventId(lastEventId)
@@ -112,14 +150,30 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
       closing = true
       const left = [...running.values()]
       await within(graceMs, Promise.all(left.map(run => run.finished)))
-      await Promise.all(left.map(run => run.interrupt('The server is shutting down.')))
+      const ended = Promise.all(left.map(run => run.interrupt('The server is shutting down.')))
+      await within(LAST_TRIES_MS, ended)
+      giveUp.abort()
+      await ended
     },
-    recover: () => recoverRuns(db),
+    recover() {
+      unrecovered = listActiveRuns(db)
+      const { length } = unrecovered
+      recoverLeft()
+      return length
+    },
     async purge(now) {
+      recoverLeft()
       for (const runId of listEndedLogs(db, new Date(now.getTime() - keptMs).toISOString()))
         while (deleteChunks(db, runId, purgeBatch) === purgeBatch) await new Promise(setImmediate)
     },
   }
+}
+
+async function cancelled(run: Run): Promise<Receipt> {
+  const ended = run.cancel()
+  await within(STORED_WITHIN_MS, ended)
+  if (run.log.ended) return await ended
+  throw new ApiError('sandbox_unavailable', 'The reply is over, but its end cannot be stored. The server keeps trying.')
 }
 
 const runActive = () => new ApiError('run_active', 'This thread has a reply under way. Wait for it, or cancel it.')

@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
+import { lasting } from '../db/lasting.ts'
 import { appendMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import { insertRun, saveRunUsage, type Usage } from '../db/runs.ts'
@@ -10,7 +12,9 @@ import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { createMessage } from '../stream/message.ts'
 import { createWriter, type Ending } from '../stream/writer.ts'
-import { storeEnding } from './ending.ts'
+import { prepareEnding } from './ending.ts'
+import { faultOf } from './fault.ts'
+import { keepStoring } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
 import { within } from './within.ts'
 
@@ -43,6 +47,10 @@ export interface RunHost {
   log: (line: string) => void
   /** How long an engine may take to end after its abort. */
   graceMs: number
+  /** How long the readers of a run whose end cannot be stored are kept waiting for it. */
+  readersWaitMs: number
+  /** Aborts when the process ends: what cannot be stored then is recovered at the next start. */
+  giveUp: AbortSignal
   /** Called once, when the end is stored and before a reader sees it. */
   onEnd: (run: Run) => void
 }
@@ -73,6 +81,9 @@ export class Run {
   #events: AsyncGenerator<EngineEvent, EngineEnd> | undefined
   #asked: Ending | undefined
   #over = false
+  /** Chunks of the writer's that are not stored yet. */
+  #pending: Chunk[] = []
+  readonly #silenced = Promise.withResolvers<void>()
   #characters = 0
 
   /** Stores the run as active; its engine starts right after the caller's turn. Throws when the thread is gone. */
@@ -96,9 +107,19 @@ export class Run {
       insertRun(host.db, { id, threadId, sandboxId, background, model: this.#model })
       appendMessages(host.db, threadId, init.messages ?? [])
       startThread(host.db, threadId)
-      this.#store(this.#writer.start())
+      this.#pending = this.#writer.start()
+      this.#store()
     })
     queueMicrotask(() => void this.#pump(execute))
+  }
+
+  /** Resolves when its engine is over: its end may not be stored yet, but nothing more will be said. */
+  get silenced(): Promise<void> {
+    return this.#silenced.promise
+  }
+
+  get isOver(): boolean {
+    return this.#over
   }
 
   get readerCount(): number {
@@ -137,7 +158,7 @@ export class Run {
         const step = await this.#events.next()
         if (this.#over) return
         if (step.done) return this.#finish(endingOf(step.value))
-        this.#take(step.value)
+        await this.#take(step.value)
         if (performance.now() - breathAtMs < breathMs) continue
         await new Promise(setImmediate)
         breathAtMs = performance.now()
@@ -151,53 +172,68 @@ export class Run {
     }
   }
 
-  #take(event: EngineEvent): void {
+  async #take(event: EngineEvent): Promise<void> {
     if (event.type === 'notice') this.#host.log(`${this.id}: ${event.level} ${event.code}`)
-    if (event.type === 'session' || event.type === 'usage') this.#meter(event)
+    if (event.type === 'session' || event.type === 'usage') await this.#meter(event)
     // What an engine still says after its abort is not part of the reply; what it used is.
-    else if (!this.#asked) this.#store(this.#writer.write(event))
+    else if (!this.#asked) {
+      this.#pending.push(...this.#writer.write(event))
+      await writeWhenFree(this.#host.db, () => this.#store())
+    }
     if (this.#characters > MAX_REPLY_CHARACTERS) {
       void this.#stop({ status: 'failed', errorText: 'The reply is longer than 64 MB, and was ended.' })
     }
   }
 
-  #meter(event: Extract<EngineEvent, { type: 'session' | 'usage' }>): void {
+  async #meter(event: Extract<EngineEvent, { type: 'session' | 'usage' }>): Promise<void> {
+    const { db } = this.#host
     if (event.model) this.#model = event.model
-    if (event.type === 'session') {
-      setEngineSession(this.#host.db, this.threadId, event.engineSessionId)
-    } else {
+    if (event.type === 'usage') {
       this.#usage.inputTokens += Math.round(amount(event.inputTokens))
       this.#usage.outputTokens += Math.round(amount(event.outputTokens))
       this.#usage.costUsd = roundUsd(this.#usage.costUsd + amount(event.costUsd))
     }
-    saveRunUsage(this.#host.db, this.id, this.#model, this.#usage)
+    await writeWhenFree(db, () =>
+      inTransaction(db, () => {
+        if (event.type === 'session') setEngineSession(db, this.threadId, event.engineSessionId)
+        saveRunUsage(db, this.id, this.#model, this.#usage)
+      }),
+    )
   }
 
-  #store(chunks: readonly Chunk[]): void {
-    if (chunks.length === 0) return
-    const lines = chunks.map(chunk => JSON.stringify(chunk))
-    for (const line of lines) this.#characters += line.length
+  /** Stores what is pending, and shows it. After the end that is the end's work. */
+  #store(): void {
+    if (this.#pending.length === 0 || this.#over) return
+    const lines = this.#pending.map(chunk => JSON.stringify(chunk))
     insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
-    for (const chunk of chunks) this.#message.apply(chunk)
+    for (const line of lines) this.#characters += line.length
+    for (const chunk of this.#pending) this.#message.apply(chunk)
+    this.#pending = []
     this.log.show(lines)
   }
 
   #finish(ending: Ending): void {
     if (this.#over) return
     this.#over = true
+    this.#silenced.resolve()
+    void this.#end(this.#asked ?? ending)
+  }
+
+  async #end(ending: Ending): Promise<void> {
     const { id, threadId, sandboxId } = this
     const durationMs = Math.round(performance.now() - this.#startedAtMs)
-    let lost = false
-    try {
-      const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
-      const parts = { chunks: this.log.count, writer: this.#writer, message: this.#message }
-      this.log.show(storeEnding(this.#host.db, { ...state, ...parts }, this.#asked ?? ending))
-    } catch (error) {
-      lost = true
-      this.#host.log(`${id}: its end could not be stored: ${faultOf(error)}`)
-    }
+    const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
+    const parts = { chunks: this.log.count, writer: this.#writer, message: this.#message }
+    const prepared = prepareEnding({ ...state, ...parts }, ending, this.#pending)
+    const isStored = await keepStoring(this.#host, this, prepared)
     this.#host.onEnd(this)
-    this.log.end(lost)
+    if (isStored) {
+      await lasting(this.#host.db).catch(error =>
+        this.#host.log(`${id}: its end may not outlast a loss of power: ${faultOf(error)}`),
+      )
+      this.log.show(prepared.chunks)
+    }
+    this.log.end(!isStored)
     this.#resolve({ runId: id, threadId, chunks: this.log.count, durationMs })
   }
 
@@ -223,10 +259,3 @@ function endingOf({ status, error }: EngineEnd): Ending {
 }
 
 const amount = (value: number | undefined) => (value !== undefined && Number.isFinite(value) && value > 0 ? value : 0)
-
-/** Where an unknown error comes from. Not its message: that may hold what was said. */
-function faultOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  const frames = error.stack?.split('\n').filter(line => /^\s+at /.test(line)) ?? []
-  return [error.name, ...frames.slice(0, 5).map(line => line.trim())].join(' ')
-}

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { user } from '../../src/contract/turn.ts'
 import { listMessages } from '../../src/db/messages.ts'
 import { insertModelCall } from '../../src/db/model-calls.ts'
 import { findRun, listActiveRuns } from '../../src/db/runs.ts'
@@ -114,4 +115,54 @@ test('what its model calls used is told, also what the run did not know yet', as
   insertModelCall(db, { ...ids, ...model, ...tokens, startedAt: run!.startedAt, durationMs: 1 })
   runs.recover()
   expect(threadUsage(db, thread.id)).toMatchObject({ inputTokens: 70, outputTokens: 8, totalCostUsd: 0.25 })
+})
+
+/** A server that has crashed in the middle of a reply, a later one that did not end that run, and went on with the thread. */
+async function crashAndGoOn() {
+  const scene = await crash()
+  const later = createRuns(scene.db, { log: () => {} })
+  const run = later.start({ ...scene.init, messages: [user('And now?')] }, async function* () {
+    yield text('Now this.')
+    return { status: 'completed' }
+  })
+  await run.finished
+  return { ...scene, later: run }
+}
+
+test('a reply that is recovered late has its place in the thread, and the later status stays', async () => {
+  const { db, runs, sandbox, thread, run, later } = await crashAndGoOn()
+  expect(runs.recover()).toBe(1)
+  const messages = listMessages(db, thread.id)
+  expect(messages.map(({ role }) => role)).toEqual(['assistant', 'user', 'assistant'])
+  expect(messages.map(({ metadata }) => metadata)).toMatchObject([{ runId: run.id }, null, { runId: later.id }])
+  expect(findThread(db, sandbox.id, thread.id)).toMatchObject({ status: 'completed', error: null })
+})
+
+test('a run that cannot be ended at a start does not keep the server from starting, and is ended later', async () => {
+  const { db, run, path } = await crash()
+  const log: string[] = []
+  const runs = createRuns(db, { log: line => log.push(line) })
+  const beside = openTemporary(path)
+  beside.run(`create trigger full before insert on messages begin select raise(abort, 'full'); end`)
+  expect(runs.recover()).toBe(1)
+  expect(log).toEqual([`${run.id}: its end could not be stored: full`])
+  expect(findRun(db, run.id)).toMatchObject({ status: 'active' })
+  beside.run('drop trigger full')
+  await runs.purge(new Date())
+  expect(findRun(db, run.id)).toMatchObject({ status: 'interrupted' })
+})
+
+test('readers of a run whose end cannot be stored fail after a while, and those that come back get it', async () => {
+  const { db, init, runs, sandbox } = scene({ readersWaitMs: 20 })
+  db.run(`create trigger full before update of status on runs begin select raise(abort, 'full'); end`)
+  const engine = puppet()
+  const run = runs.start(init, engine.execute)
+  const { body } = runs.watch(run)
+  engine.say(text('Hi'))
+  engine.end()
+  await expect(read(body)).rejects.toThrow('could not be stored')
+  db.run('drop trigger full')
+  await run.finished
+  const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.body)
+  expect(typesOf(reading)).toEqual(['text-end', 'message-metadata', 'finish'])
 })

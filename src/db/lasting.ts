@@ -1,0 +1,102 @@
+import type { Database } from 'bun:sqlite'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/**
+ * Commits that outlast a loss of power. A commit alone does not wait for the disk, so that chunks stay cheap; the log of the
+ * database is synced beside the event loop, once for all that wait for it.
+ */
+
+interface Syncs {
+  /** Something that must last was committed since the last sync began. */
+  isMarked: boolean
+  /** What was committed when the last sync began, as SQLite counts. */
+  syncedChanges: number
+  running: Promise<void> | undefined
+  next: Promise<void> | undefined
+}
+
+const all = new WeakMap<Database, Syncs>()
+
+function syncsOf(db: Database): Syncs {
+  const found = all.get(db)
+  if (found) return found
+  const syncs: Syncs = { isMarked: false, syncedChanges: countChanges(db), running: undefined, next: undefined }
+  all.set(db, syncs)
+  return syncs
+}
+
+/** Says that the transaction at hand has to be on the disk before anyone hears of it. */
+export function mustLast(db: Database): void {
+  syncsOf(db).isMarked = true
+}
+
+/** Resolves when all that `mustLast` was said of is on the disk. Rejects when the disk fails. */
+export function lasting(db: Database): Promise<void> {
+  const { isMarked, next, running } = syncsOf(db)
+  if (isMarked) return sync(db)
+  // What was marked before may be on its way.
+  return next ?? running ?? Promise.resolve()
+}
+
+/** Resolves when all that was committed so far is on the disk. Calls that wait at the same time share one sync. */
+export function sync(db: Database): Promise<void> {
+  const syncs = syncsOf(db)
+  syncs.next ??= (syncs.running ?? Promise.resolve())
+    .catch(() => {})
+    .then(() => {
+      syncs.isMarked = false
+      syncs.syncedChanges = countChanges(db)
+      syncs.running = syncLog(db.filename)
+        .catch(error => {
+          syncs.isMarked = true
+          throw error
+        })
+        .finally(() => {
+          syncs.running = undefined
+        })
+      syncs.next = undefined
+      return syncs.running
+    })
+  return syncs.next
+}
+
+const SYNC_MS = 1000
+
+/** Keeps what may be lost to the last second. `onFailure` hears of a disk that fails, each time. */
+export function syncEachSecond(db: Database, onFailure: (error: unknown) => void): Disposable {
+  const timer = setInterval(() => {
+    if (countChanges(db) !== syncsOf(db).syncedChanges) sync(db).catch(onFailure)
+  }, SYNC_MS)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+/** SQLite writes a commit's frames to the log; a checkpoint that takes them out of it has synced them itself. */
+async function syncLog(databasePath: string): Promise<void> {
+  const file = await open(`${databasePath}-wal`, 'r').catch((error: NodeJS.ErrnoException) => {
+    // The last connection was closed, which puts all of the log into the database.
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  try {
+    await file?.datasync()
+  } finally {
+    await file?.close()
+  }
+}
+
+/** Makes names that were put into the database's directory last. */
+export const syncDirectoryOf = (databasePath: string): Promise<void> => syncDirectory(dirname(databasePath))
+
+/** Makes a directory's names last: those that were made, renamed and removed. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+const countChanges = (db: Database): number =>
+  db.query<{ changes: number }, []>('select total_changes() as changes').get()?.changes ?? 0
