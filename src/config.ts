@@ -1,9 +1,11 @@
+import { parseArguments } from './arguments.ts'
+import { didYouMean } from './closest.ts'
 import type { Rule } from './egress/rules.ts'
 import type { OperatorBudgets } from './gateway/budgets.ts'
 import type { PriceTable, ProviderSetting } from './gateway/settings.ts'
 import { isObject } from './json.ts'
 import type { Limits } from './plugin.ts'
-import { defaultDataDirectory, settings } from './settings.ts'
+import { settings } from './settings.ts'
 
 /** What `serve` runs with. Checked once, at start. */
 export interface Config {
@@ -65,10 +67,10 @@ export class ConfigError extends Error {
 /** Flags over environment over file. Throws a ConfigError with every problem at once. */
 export async function readConfig(flags: readonly string[], environment: NodeJS.ProcessEnv): Promise<Config> {
   const problems: string[] = []
-  const values = new Map<string, unknown>()
+  const values = new Map<string, unknown>(defaults())
   const set = (source: string, name: string, value: string) => {
     const setting = settings.find(each => each.name === name)
-    if (!setting) return problems.push(`${source}: no such setting`)
+    if (!setting) return problems.push(`${source}: no such setting${didYouMean(name, names)}`)
     try {
       values.set(name, setting.parse(value))
     } catch (error) {
@@ -92,8 +94,14 @@ export async function readConfig(flags: readonly string[], environment: NodeJS.P
   return configOf(values)
 }
 
+const names = settings.map(({ name }) => name)
+
+const defaults = (): [string, unknown][] =>
+  settings.flatMap(({ name, default: text, parse }) => (text === undefined ? [] : [[name, parse(text)]]))
+
 function configOf(values: ReadonlyMap<string, unknown>): Config {
-  const get = <Value>(name: string, fallback: Value) => (values.get(name) as Value | undefined) ?? fallback
+  // Those with a default.
+  const get = <Value>(name: string) => values.get(name) as Value
   const find = <Value>(name: string) => values.get(name) as Value | undefined
   const agentsDirectory = find<string>('agents')
   const nsjailPath = find<string>('nsjail-path')
@@ -101,23 +109,23 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
   const key = find<string>('api-key')
   const allowed = find<string[]>('origins')
   return {
-    backend: get('backend', 'nsjail'),
-    host: get('host', '127.0.0.1'),
-    port: get('port', 7070),
-    dataDirectory: get('data-dir', defaultDataDirectory()),
+    backend: get('backend'),
+    host: get('host'),
+    port: get('port'),
+    dataDirectory: get('data-dir'),
     limits: {
-      memoryMb: get('memory-mb', 2048),
-      processes: get('processes', 512),
-      cpus: get('cpus', 2),
-      diskMb: get('disk-mb', 10_240),
+      memoryMb: get('memory-mb'),
+      processes: get('processes'),
+      cpus: get('cpus'),
+      diskMb: get('disk-mb'),
     },
-    network: get<Config['network']>('network', 'public'),
-    networkPrivate: get<Rule[]>('network-private', []),
-    graceMs: get('grace-ms', 3000),
-    idleMs: get('idle-ms', 3_600_000),
-    dockerImage: get('docker-image', 'debian:12-slim'),
-    e2bTemplate: get('e2b-template', 'base'),
-    plugins: get<string[]>('plugin', []),
+    network: get('network'),
+    networkPrivate: find<Rule[]>('network-private') ?? [],
+    graceMs: get('grace-ms'),
+    idleMs: get('idle-ms'),
+    dockerImage: get('docker-image'),
+    e2bTemplate: get('e2b-template'),
+    plugins: find<string[]>('plugin') ?? [],
     models: modelsOf(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),
@@ -130,7 +138,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
 function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
   const names = { model: 'model', modelUrl: 'model-url', modelKey: 'model-key', modelWindow: 'model-window' }
   const given = Object.entries(names).filter(([, name]) => values.has(name))
-  const number = (name: string) => (values.get(name) as number | undefined) ?? 0
+  const number = (name: string) => values.get(name) as number
   return {
     ...Object.fromEntries(given.map(([field, name]) => [field, values.get(name)])),
     prices: (values.get('prices') as PriceTable | undefined) ?? {},
@@ -143,24 +151,17 @@ function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
   }
 }
 
-/** `--name value` and `--name=value`. Of one given twice the last, unless it is a list that repeats. */
+/** The settings among these flags, as they were given. Of one given twice the last, unless it is a list that repeats. */
 export function readFlags(flags: readonly string[], problems: string[]): Map<string, string> {
-  const given = new Map<string, string>()
-  for (let index = 0; index < flags.length; index++) {
-    const flag = flags[index] ?? ''
-    const [, name, inline] = /^--([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(flag) ?? []
-    if (!name) {
-      problems.push(`${flag}: not a flag`)
-      continue
-    }
-    const value = inline ?? flags[++index]
-    if (value === undefined) problems.push(`--${name}: wants a value`)
-    else {
-      const before = settings.find(each => each.name === name)?.repeats ? given.get(name) : undefined
-      given.set(name, before === undefined ? value : `${before},${value}`)
-    }
-  }
-  return given
+  const given = parseArguments(flags, settings)
+  problems.push(...given.problems, ...given.words.map(word => `${word}: not a flag`))
+  const repeating = settings.filter(({ repeats }) => repeats).map(({ name }) => name)
+  return new Map(
+    [...given.flags].map(([name, values]) => [
+      name,
+      repeating.includes(name) ? values.join(',') : (values.at(-1) ?? ''),
+    ]),
+  )
 }
 
 async function readFile(file: string | undefined, problems: string[]): Promise<[string, string][]> {

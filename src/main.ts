@@ -4,64 +4,73 @@ import { messageOf } from './errors.ts'
 import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
-async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
-  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
-  switch (own.some(isHelp) || isHelp(command) ? 'help' : command) {
+async function main(args: readonly string[]): Promise<number> {
+  const [first, second] = args
+  switch (second === '--help' ? undefined : first) {
     case 'guest':
-      if (args[0] === 'container') (await import('./guest/container.ts')).serveContainer()
-      else if (args[0] === 'bridge') return await (await import('./guest/bridge.ts')).bridge()
+      if (second === 'container') (await import('./guest/container.ts')).serveContainer()
+      else if (second === 'bridge') return await (await import('./guest/bridge.ts')).bridge()
       else (await import('./guest/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
     case 'tools':
-      return await (await import('./guest/tools/main.ts')).serveTools(args)
+      return await (await import('./guest/tools/main.ts')).serveTools(args.slice(1))
+    case 'guard':
+      await (await import('./cli/one-off/guard.ts')).guard(loadPlugins)
+      return 0
+    case '--version':
+      return await runCommand(['version'])
+    default:
+      return await runCommand(args)
+  }
+}
+
+async function runCommand(args: readonly string[]): Promise<number> {
+  const { helpWantedOf, readCommand } = await import('./cli/command-line.ts')
+  const topic = helpWantedOf(args)
+  if (topic) {
+    console.log((await import('./cli/help.ts')).help(topic))
+    return 0
+  }
+  const { name, given } = await readCommand(args)
+  switch (name) {
     case 'serve':
-      await (await import('./cli/serve.ts')).serve(args, loadPlugins)
+      await (await import('./cli/serve.ts')).serve(given, loadPlugins)
       return 0
     case 'doctor':
-      return (await (await import('./cli/doctor.ts')).doctor(args, loadPlugins)) ? 0 : 1
+      return (await (await import('./cli/doctor.ts')).doctor(given, loadPlugins)) ? 0 : 1
     case 'keys':
-      await (await import('./cli/keys.ts')).keys(args)
+      await (await import('./cli/keys.ts')).keys(given)
       return 0
     case 'agents':
-      await (await import('./cli/agents.ts')).agents(args)
+      await (await import('./cli/agents.ts')).agents(given)
       return 0
     case 'base':
-      await (await import('./cli/base.ts')).base(args, async directory =>
+      await (await import('./cli/base.ts')).base(given, async directory =>
         (await import('nsjail-wrapper')).openBases(directory),
       )
       return 0
     case 'chat':
-      return (await (await import('./cli/chat.ts')).chat(args)) ? 0 : 1
+      return (await (await import('./cli/chat.ts')).chat(given)) ? 0 : 1
     case 'run':
-      return await (await import('./cli/run.ts')).run(args, loadPlugins)
+      return await (await import('./cli/run.ts')).run(given, loadPlugins)
     case 'exec':
-      return await (await import('./cli/exec.ts')).exec(args, loadPlugins)
+      return await (await import('./cli/exec.ts')).exec(given, loadPlugins)
     case 'service':
-      return (await (await import('./cli/service/service.ts')).service(args, loadPlugins)) ? 0 : 1
-    case 'guard':
-      await (await import('./cli/one-off/guard.ts')).guard(loadPlugins)
-      return 0
+      return (await (await import('./cli/service/service.ts')).service(given, loadPlugins)) ? 0 : 1
     case 'plugin':
-      return (await (await import('./cli/plugin.ts')).plugin(args, loadPlugins)) ? 0 : 1
+      return (await (await import('./cli/plugin.ts')).plugin(given, loadPlugins)) ? 0 : 1
     case 'shell':
-      return await (await import('./cli/shell.ts')).shell(args)
+      return await (await import('./cli/shell.ts')).shell(given)
     case 'licenses':
       await (await import('./cli/licenses.ts')).licenses()
       return 0
     case 'version':
-    case '--version':
       console.log((await import('../package.json')).version)
       return 0
-    case 'help':
-      ;(await import('./cli/help.ts')).help()
-      return 0
     default:
-      console.error(`threadbox: no such command: ${command}. See: threadbox help`)
-      return 2
+      throw new Error(`${name} is in the table of commands and not here`)
   }
 }
-
-const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 
 /** The executable that sandboxes get as their guest: this one, or the last build when run from source. */
 const guestExecutable = (): string =>

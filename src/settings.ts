@@ -1,17 +1,13 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
+import type { Flag } from './arguments.ts'
 import { parseRule } from './egress/rules.ts'
 import { parseBaseUrl, parsePrices, parseProviders } from './gateway/settings.ts'
 
-export interface Setting {
-  name: string
-  /** What the value is, for help and errors. */
+export interface Setting extends Flag {
   value: string
-  help: string
   /** Gives the checked value, or throws with what it should be. */
   parse: (text: string) => unknown
-  /** Given several times, its values add up. */
-  repeats?: true
 }
 
 const text = (value: string) => {
@@ -68,39 +64,70 @@ export const settings: readonly Setting[] = [
   {
     name: 'backend',
     value: 'NAME',
-    help: 'where new sandboxes go: nsjail, docker, e2b or a plugin (nsjail)',
+    default: 'nsjail',
+    help: 'where new sandboxes go: nsjail, docker, e2b or a plugin',
     parse: text,
   },
-  { name: 'host', value: 'ADDRESS', help: 'address to listen on (127.0.0.1)', parse: text },
-  { name: 'port', value: 'N', help: 'port to listen on, 0 for any (7070)', parse: number(0, 65535) },
-  { name: 'data-dir', value: 'DIR', help: `everything persistent (${defaultDataDirectory()})`, parse: path },
+  { name: 'host', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', parse: text },
+  { name: 'port', value: 'N', default: '7070', help: 'port to listen on, 0 for any', parse: number(0, 65535) },
+  { name: 'data-dir', value: 'DIR', default: defaultDataDirectory(), help: 'everything persistent', parse: path },
   { name: 'agents', value: 'DIR', help: 'agent files to apply at start', parse: path },
   { name: 'nsjail-path', value: 'FILE', help: 'the nsjail executable (embedded, else from PATH)', parse: path },
-  { name: 'docker-image', value: 'IMAGE', help: 'of agents on docker that name none (debian:12-slim)', parse: text },
-  { name: 'e2b-template', value: 'NAME', help: 'of agents on e2b that name none (base)', parse: text },
+  {
+    name: 'docker-image',
+    value: 'IMAGE',
+    default: 'debian:12-slim',
+    help: 'of agents on docker that name none',
+    parse: text,
+  },
+  { name: 'e2b-template', value: 'NAME', default: 'base', help: 'of agents on e2b that name none', parse: text },
   { name: 'public-url', value: 'URL', help: 'where this server is reached from outside', parse: publicUrl },
   {
     name: 'plugin',
     value: 'FILES',
-    help: 'TypeScript files of more backends and engines, by comma or again',
+    help: 'TypeScript files of more backends and engines, by comma',
     parse: paths,
     repeats: true,
   },
   { name: 'api-key', value: 'KEY', help: 'one more key to accept; better given as THREADBOX_API_KEY', parse: apiKey },
   { name: 'origins', value: 'LIST', help: 'browser origins that may call, by comma (all)', parse: origins },
-  { name: 'memory-mb', value: 'N', help: 'memory of a sandbox, 0: no limit (2048)', parse: number(0) },
-  { name: 'processes', value: 'N', help: 'processes of a sandbox, 0: no limit (512)', parse: number(0) },
-  { name: 'cpus', value: 'N', help: 'CPU cores of a sandbox, 0: no limit (2)', parse: number(0, 1024, false) },
-  { name: 'disk-mb', value: 'N', help: 'disk of a sandbox, 0: no limit (10240)', parse: number(0) },
-  { name: 'network', value: 'public|none', help: 'what sandboxes reach without rules (public)', parse: network },
+  { name: 'memory-mb', value: 'N', default: '2048', help: 'memory of a sandbox, 0: no limit', parse: number(0) },
+  { name: 'processes', value: 'N', default: '512', help: 'processes of a sandbox, 0: no limit', parse: number(0) },
+  {
+    name: 'cpus',
+    value: 'N',
+    default: '2',
+    help: 'CPU cores of a sandbox, 0: no limit',
+    parse: number(0, 1024, false),
+  },
+  { name: 'disk-mb', value: 'N', default: '10240', help: 'disk of a sandbox, 0: no limit', parse: number(0) },
+  {
+    name: 'network',
+    value: 'public|none',
+    default: 'public',
+    help: 'what sandboxes reach without rules',
+    parse: network,
+  },
   {
     name: 'network-private',
     value: 'LIST',
     help: 'CIDRs, with :PORT or not, that rules may name though they are private (none)',
     parse: ranges,
   },
-  { name: 'grace-ms', value: 'N', help: 'how long runs may go on after SIGTERM (3000)', parse: number(0, 3_600_000) },
-  { name: 'idle-ms', value: 'N', help: 'stop a sandbox not used for so long, 0: never (3600000)', parse: number(0) },
+  {
+    name: 'grace-ms',
+    value: 'N',
+    default: '3000',
+    help: 'how long runs may go on after SIGTERM',
+    parse: number(0, 3_600_000),
+  },
+  {
+    name: 'idle-ms',
+    value: 'N',
+    default: '3600000',
+    help: 'stop a sandbox not used for so long, 0: never',
+    parse: number(0),
+  },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
   { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },
@@ -112,14 +139,27 @@ export const settings: readonly Setting[] = [
     parse: parseProviders,
   },
   { name: 'prices', value: 'JSON', help: 'USD per million tokens: {"MODEL":{"input","output"}}', parse: parsePrices },
-  { name: 'thread-budget-usd', value: 'N', help: 'of one thread, 0: no limit (0)', parse: number(0, 1e9, false) },
+  {
+    name: 'thread-budget-usd',
+    value: 'N',
+    default: '0',
+    help: 'of one thread, 0: no limit',
+    parse: number(0, 1e9, false),
+  },
   {
     name: 'key-day-budget-usd',
     value: 'N',
-    help: 'of one API key a day, 0: no limit (0)',
+    default: '0',
+    help: 'of one API key a day, 0: no limit',
     parse: number(0, 1e9, false),
   },
-  { name: 'day-budget-usd', value: 'N', help: 'of the server a day, 0: no limit (0)', parse: number(0, 1e9, false) },
+  {
+    name: 'day-budget-usd',
+    value: 'N',
+    default: '0',
+    help: 'of the server a day, 0: no limit',
+    parse: number(0, 1e9, false),
+  },
 ]
 
 function apiKey(value: string): string {

@@ -162,7 +162,7 @@ describe('a problem names its setting and not its value', () => {
   }
 
   const malformed: [string, string[], RegExp][] = [
-    ['an unknown flag', ['--nothing', 'x'], /^--nothing: no such setting$/],
+    ['an unknown flag', ['--nothing', 'x'], /^--nothing: no such flag$/],
     ['a word that is no flag', ['words'], /^words: not a flag$/],
     ['a single dash', ['-p', '80'], /^-p: not a flag$/],
     ['a flag without its value', ['--port'], /^--port: wants a value$/],
@@ -182,7 +182,7 @@ describe('a problem names its setting and not its value', () => {
 
   test('an unknown setting in the file', async () => {
     const problems = await problemsOf(['--config', await file({ prot: 1 })])
-    expect(problems).toEqual([expect.stringMatching(/^"prot" in .*: no such setting$/)])
+    expect(problems).toEqual([expect.stringMatching(/^"prot" in .*: no such setting; did you mean port\?$/)])
   })
 })
 

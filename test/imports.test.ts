@@ -46,7 +46,10 @@ const floors = [
   ['stream', 'plugin', 'errors'],
 ]
 /** Known to all floors and knowing no floor but the lowest, or types alone. */
-const leaves = ['config', 'settings', 'runtime', 'json', 'bytes', 'bounds', 'lock', 'once', 'package.json']
+const leaves = [
+  ...['arguments', 'closest', 'config', 'settings'],
+  ...['runtime', 'json', 'bytes', 'bounds', 'lock', 'once', 'package.json'],
+]
 
 /** Rooms with settings of their own, which the configuration reads. */
 const configured = ['plugin', 'gateway', 'egress']

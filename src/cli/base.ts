@@ -1,6 +1,6 @@
 import { readConfig } from '../config.ts'
 import { messageOf } from '../errors.ts'
-import { splitWords, UsageError } from './flags.ts'
+import { type Given, UsageError } from './command-line.ts'
 
 /** Where the backend nsjail keeps what sandboxes can start from. */
 export interface Bases {
@@ -9,14 +9,12 @@ export interface Bases {
   remove(name: string): Promise<void>
 }
 
-const usage = 'threadbox base add NAME FILE | list | remove NAME'
-
 /** Works beside a running server, which sees the change at once. FILE `-` is the standard input. */
-export async function base(args: readonly string[], open: (dataDirectory: string) => Promise<Bases>): Promise<void> {
-  const { words, flags } = splitWords(args)
-  const [action, name, file] = words
-  const bases = await open((await readConfig(flags, process.env)).dataDirectory)
-  if (action === 'add' && name && file) {
+export async function base(given: Given, open: (dataDirectory: string) => Promise<Bases>): Promise<void> {
+  const { action, settings } = given
+  const [name = '', file = ''] = given.words
+  const bases = await open((await readConfig(settings, process.env)).dataDirectory)
+  if (action === 'add') {
     if (file !== '-' && !(await Bun.file(file).exists())) throw new UsageError(`There is no file ${file}.`)
     const tarball = (file === '-' ? Bun.stdin : Bun.file(file)).stream()
     await bases.add(name, tarball).catch(error => {
@@ -25,10 +23,8 @@ export async function base(args: readonly string[], open: (dataDirectory: string
     console.log(`${name} is added. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {
     for (const { name, sandboxes } of await bases.list()) console.log(`${name}\tused by ${sandboxes}`)
-  } else if (action === 'remove' && name) {
+  } else {
     await bases.remove(name)
     console.log(`${name} is removed.`)
-  } else {
-    throw new UsageError(`usage: ${usage}`)
   }
 }

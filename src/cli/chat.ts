@@ -1,10 +1,8 @@
 import { createInterface } from 'node:readline/promises'
-import { takeFlags, UsageError } from './flags.ts'
+import { type Given, UsageError } from './command-line.ts'
 import { findLastThread, rememberThread } from './last-thread.ts'
 import { plainRenderer, printable, terminalRenderer } from './render.ts'
 import { findServer, type Place, type ServerClient } from './server-client.ts'
-
-const usage = 'threadbox chat [AGENT] [MESSAGE] [--url URL] [--key KEY] [--new yes] [--sandbox ID --thread ID]'
 
 /** How long a cancel may take once its user has left. */
 const LEAVE_WITHIN_MS = 5000
@@ -19,19 +17,18 @@ interface Conversation {
  * Talks to an agent of a running server. In a terminal it goes on with the last thread; Ctrl-C cancels the reply, and
  * leaves when there is none. With a message, or input from a pipe, it prints one reply and ends. False when that failed.
  */
-export async function chat(args: readonly string[]): Promise<boolean> {
-  const { flags, rest } = takeFlags(args, ['url', 'key', 'new', 'sandbox', 'thread'])
-  const unknown = rest.find(word => word.startsWith('--'))
-  if (unknown) throw new UsageError(`${unknown}: no such flag\nusage: ${usage}`)
-  const [agent = 'echo', ...words] = rest
-  const server = findServer(flags, usage)
-  if ((flags.sandbox === undefined) !== (flags.thread === undefined)) throw new UsageError(`usage: ${usage}`)
-  const named = flags.sandbox && flags.thread ? { sandboxId: flags.sandbox, threadId: flags.thread } : undefined
+export async function chat(given: Given): Promise<boolean> {
+  const [agent = 'echo', ...words] = given.words
+  const server = findServer(given)
+  const [sandboxId, threadId] = [given.find('sandbox'), given.find('thread')]
+  if ((sandboxId === undefined) !== (threadId === undefined))
+    throw new UsageError('--sandbox and --thread: each wants the other')
+  const named = sandboxId && threadId ? { sandboxId, threadId } : undefined
   const conversation: Conversation = { server, agent, place: named }
 
   const isInteractive = words.length === 0 && process.stdin.isTTY
   if (!isInteractive) return await say(conversation, words.join(' ') || (await Bun.stdin.text()))
-  if (!named && !flags.new) conversation.place = await findLastThread(server.url, agent)
+  if (!named && !given.has('new')) conversation.place = await findLastThread(server.url, agent)
   await showHistory(conversation)
   await converse(conversation)
   return true

@@ -2,12 +2,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { isSlug } from '../core/agent-files.ts'
 import { objectOf, parseJson } from '../json.ts'
-import { takeFlags, UsageError } from './flags.ts'
+import { type Given, UsageError } from './command-line.ts'
 import { printable } from './render.ts'
 import { findServer, readLines, type ServerClient } from './server-client.ts'
-
-const usage =
-  'threadbox agents deploy DIR or FILE   [--agent SLUG] [--name SLUG] [--engine NAME] [--url URL] [--key KEY]'
 
 /** Where one agent's code begins. */
 interface Source {
@@ -16,22 +13,20 @@ interface Source {
 }
 
 /** Bundles agents and sends them to a running server, one after the other. Throws at the first that fails. */
-export async function deploy(args: readonly string[]): Promise<void> {
-  const { flags, rest } = takeFlags(args, ['agent', 'name', 'engine', 'url', 'key'])
-  const [path, ...others] = rest
-  if (path === undefined || path.startsWith('--') || others.length > 0) throw new UsageError(`usage: ${usage}`)
-  const server = findServer(flags, usage)
+export async function deploy(given: Given): Promise<void> {
+  const [path = ''] = given.words
+  const [agent, name, engine] = [given.find('agent'), given.find('name'), given.find('engine')]
+  const server = findServer(given)
 
-  const sources = findSources(path).filter(({ slug }) => flags.agent === undefined || slug === flags.agent)
-  if (sources.length === 0) throw new UsageError(`${path} has no agent${flags.agent ? ` ${flags.agent}` : ''}`)
-  if (flags.name !== undefined && sources.length > 1)
-    throw new UsageError('--name is for one agent: choose it by --agent')
+  const sources = findSources(path).filter(({ slug }) => agent === undefined || slug === agent)
+  if (sources.length === 0) throw new UsageError(`${path} has no agent${agent ? ` ${agent}` : ''}`)
+  if (name !== undefined && sources.length > 1) throw new UsageError('--name is for one agent: choose it by --agent')
   for (const { slug: ownSlug, entry } of sources) {
-    const slug = flags.name ?? ownSlug
+    const slug = name ?? ownSlug
     if (!isSlug(slug))
       throw new UsageError(`${slug}: a slug has small letters, digits and hyphens; choose one by --name`)
     const form = await formOf(slug, entry)
-    if (flags.engine !== undefined) form.set('engine', flags.engine)
+    if (engine !== undefined) form.set('engine', engine)
     const version = await send(server, form)
     console.log(`${slug} is deployed: version ${version}`)
   }

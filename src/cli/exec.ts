@@ -1,18 +1,14 @@
 import type { Environment } from '../plugin.ts'
-import { UsageError } from './flags.ts'
+import type { Given } from './command-line.ts'
 import { readOneOff } from './one-off/flags.ts'
 import { withSandbox } from './one-off/session.ts'
 import type { LoadPlugins } from './open-runtime.ts'
 import { printer } from './print.ts'
 
-const usage =
-  'threadbox exec [--agent A] [--file LOCAL=INSIDE]… [--env NAME=VALUE]… [--clone URL] [--out INSIDE=LOCAL]… [--json] [FLAGS] -- COMMAND…'
-
 /** Runs one command in a sandbox that is gone after it. Its exit code. */
-export async function exec(args: readonly string[], load: LoadPlugins): Promise<number> {
-  const oneOff = readOneOff(args, process.env)
+export async function exec(given: Given, load: LoadPlugins): Promise<number> {
+  const oneOff = readOneOff(given, process.env)
   const { words, json } = oneOff
-  if (words.length === 0) throw new UsageError(`usage: ${usage}`)
   return await withSandbox(oneOff, load, async ({ environment, sandbox: { cwd, envs }, signal }) => {
     const child = await environment.spawn({
       // One word is a line for the shell, as ssh and docker's own users write it.

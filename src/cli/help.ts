@@ -1,40 +1,86 @@
-import { settings } from '../settings.ts'
+import type { Flag } from '../arguments.ts'
+import { findCommands, settingsOf, unknownCommand, usageOf } from './command-line.ts'
+import { type Command, commands } from './commands.ts'
 
-const commands = [
-  ['serve', 'run the server'],
-  ['doctor', 'try what the server needs, and say what is missing'],
-  ['keys create | list | revoke ID', 'API keys'],
-  ['agents apply FILE or DIR | list | show SLUG | remove SLUG', 'agents'],
-  ['agents deploy DIR or FILE', 'bundle agents and send them to a running server'],
-  ['base add NAME FILE | list | remove NAME', 'root file systems for sandboxes on nsjail'],
-  ['chat [AGENT] [MESSAGE]', 'talk to an agent of a running server'],
-  ['run [--agent A] [--file LOCAL=INSIDE]… [--clone URL] [--out INSIDE=LOCAL]… PROMPT', 'an agent in a sandbox, once'],
-  ['exec [likewise] -- COMMAND…', 'a command in a sandbox, once'],
-  ['service install | status | remove', 'the server as a service of systemd'],
-  ['plugin test FILE | types', 'the contract suites on a plugin, and what its editor wants'],
-  ['shell SANDBOX [-- COMMAND ...]', 'open a terminal in a sandbox of a running server'],
-  ['version', 'print the version'],
-  ['licenses', 'print the notices of what this executable embeds'],
-  ['help', 'print this'],
-  ['guest, tools', 'what runs inside a sandbox; the server starts it'],
-  ['guard', 'what cleans up after a killed run or exec; they start it'],
-] as const
+const WIDTH = 80
+/** Where the second column begins, unless all of the first are narrower. */
+const SECOND = 28
 
-/** Every command and every setting. */
-export function help(): void {
-  const flags = settings.map(({ name, value, help }) => [`--${name} ${value}`, help] as const)
-  console.log(`threadbox: a runtime for AI agents
+/** Help for the command, or the commands, that these words begin with; without words for all. Throws a UsageError. */
+export function help(words: readonly string[]): string {
+  if (words.length === 0) return overview()
+  const found = findCommands(words)
+  const [first, ...others] = found
+  if (!first) throw unknownCommand(words)
+  return others.length === 0 ? describe(first) : describeSubject(words[0] ?? '', found)
+}
+
+function overview(): string {
+  const rows = (those: readonly Command[]) => table(those.map(each => [shortName(each), each.help]))
+  return `threadbox: a runtime for AI agents
 
 usage: threadbox COMMAND [FLAGS]
 
-${table(commands)}
+${rows(commands.filter(({ isInternal }) => !isInternal))}
 
-flags, each also THREADBOX_NAME in the environment and "name" in the --config file:
+what threadbox starts itself:
 
-${table(flags)}`)
+${rows(commands.filter(({ isInternal }) => isInternal))}
+
+threadbox COMMAND --help shows what a command takes, with an example;
+threadbox serve --help shows every setting.`
 }
 
+/** Its name and what must follow. */
+const shortName = ({ name, operands = '' }: Command): string => `${name} ${operands}`.trimEnd()
+
+function describeSubject(subject: string, those: readonly Command[]): string {
+  const rows = table(those.map(each => [shortName(each), each.help]))
+  return `usage: threadbox ${subject} COMMAND [FLAGS]\n\n${rows}\n\nthreadbox ${subject} COMMAND --help shows what it takes.`
+}
+
+function describe(command: Command): string {
+  const { help: summary, more, flags = [], settings: named, examples } = command
+  const isServer = flags.length === 0
+  const listed = [...flags, ...(named === 'all' && !isServer ? [] : settingsOf(command))]
+  const hint = named === 'all' && !isServer ? 'and every setting of serve: threadbox serve --help' : undefined
+  const parts = [
+    usageOf(command),
+    wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.${more ? ` ${more}` : ''}`, WIDTH).join('\n'),
+    ...(listed.length > 0 ? [table(listed.map(rowOf))] : []),
+    ...(hint ? [hint] : []),
+    ...(examples.length > 0 ? [`example:\n${examples.map(each => `  ${each}`).join('\n')}`] : []),
+  ]
+  return parts.join('\n\n')
+}
+
+function rowOf({ name, value, default: fallback, help: text, repeats }: Flag): [string, string] {
+  const notes = [...(fallback === undefined ? [] : [`default: ${fallback}`]), ...(repeats ? ['again for more'] : [])]
+  return [`--${name}${value ? ` ${value}` : ''}`, `${text}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
+}
+
+/** Two columns, within the width. */
 function table(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n')
+  const second = Math.min(SECOND, Math.max(...rows.map(([left]) => left.length)) + 4)
+  return rows
+    .flatMap(([left, right]) => {
+      const [first = '', ...more] = wrap(right, WIDTH - second)
+      const indented = more.map(line => `${' '.repeat(second)}${line}`)
+      const head = `  ${left}`
+      if (head.length + 2 > second) return [head, `${' '.repeat(second)}${first}`, ...indented]
+      return [`${head.padEnd(second)}${first}`, ...indented]
+    })
+    .join('\n')
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
 }

@@ -1,7 +1,7 @@
 import { startChat } from '../core/chat.ts'
 import { newId } from '../db/id.ts'
 import type { Chunk } from '../stream/chunk.ts'
-import { UsageError } from './flags.ts'
+import { type Given, UsageError } from './command-line.ts'
 import { readOneOff } from './one-off/flags.ts'
 import { collectResult } from './one-off/result.ts'
 import { FAILED, type Session, withSandbox } from './one-off/session.ts'
@@ -10,22 +10,18 @@ import { printer } from './print.ts'
 import { plainRenderer, terminalRenderer } from './render.ts'
 import { readChunks } from './server-client.ts'
 
-const usage =
-  'threadbox run [--agent A] [--file LOCAL=INSIDE]… [--env NAME=VALUE]… [--clone URL] [--out INSIDE=LOCAL]… [--json] [FLAGS] PROMPT'
-
 /**
  * Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed; an
  * error's `exitCode` when threadbox could not run it. With --json the last line is the result, however it ended.
  */
-export async function run(args: readonly string[], load: LoadPlugins): Promise<number> {
+export async function run(given: Given, load: LoadPlugins): Promise<number> {
   const result = collectResult()
   const { stdout } = printer()
-  let isJson = args.includes('--json')
+  const isJson = given.has('json')
   try {
-    const oneOff = readOneOff(args, process.env)
-    isJson = oneOff.json
+    const oneOff = readOneOff(given, process.env)
     const text = oneOff.words.join(' ') || (process.stdin.isTTY ? '' : await Bun.stdin.text())
-    if (text.trim() === '') throw new UsageError(`usage: ${usage}`)
+    if (text.trim() === '') throw new UsageError('PROMPT is missing. usage: threadbox run [FLAGS] [PROMPT…]')
     const show = isJson ? showJson(stdout) : showText()
     const code = await withSandbox({ ...oneOff, agent: oneOff.agent ?? 'coder' }, load, async session => {
       const code = await reply(session, text, async chunk => {

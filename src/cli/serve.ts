@@ -6,6 +6,7 @@ import { DEFAULT_TEAM } from '../core/teams.ts'
 import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
+import type { Given } from './command-line.ts'
 import { log } from './log.ts'
 import { type LoadPlugins, openRuntime } from './open-runtime.ts'
 
@@ -16,8 +17,8 @@ const STRANGER_IDLE_SECONDS = 10
 const FLUSH_MS = 1000
 
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
-export async function serve(flags: readonly string[], load: LoadPlugins): Promise<void> {
-  const config = await readConfig(flags, process.env)
+export async function serve({ settings }: Given, load: LoadPlugins): Promise<void> {
+  const config = await readConfig(settings, process.env)
   const { runtime, close } = await openRuntime(config, load, log)
   const { db } = runtime
 

@@ -1,5 +1,5 @@
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
-import { UsageError } from './flags.ts'
+import { type Given, UsageError } from './command-line.ts'
 
 /** A running server, as its terminal clients use it. Each call throws an Error with the server's own words. */
 export interface ServerClient {
@@ -25,10 +25,10 @@ export interface Reply extends Place {
 }
 
 /** The server that the flags or the environment name. Throws a UsageError without a key. */
-export function findServer(flags: { url?: string; key?: string }, usage: string): ServerClient {
-  const key = flags.key ?? process.env.THREADBOX_API_KEY
-  if (!key) throw new UsageError(`no API key: set THREADBOX_API_KEY\nusage: ${usage}`)
-  return connectServer(flags.url ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
+export function findServer(given: Given): ServerClient {
+  const key = given.find('key') ?? process.env.THREADBOX_API_KEY
+  if (!key) throw new UsageError('no API key: set THREADBOX_API_KEY')
+  return connectServer(given.find('url') ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
 }
 
 function connectServer(url: string, key: string): ServerClient {

@@ -1,9 +1,7 @@
 import { constants } from 'node:os'
 import { isObject, objectOf, parseJson } from '../json.ts'
-import { takeFlags, UsageError } from './flags.ts'
+import type { Given } from './command-line.ts'
 import { findServer, readEvents, type ServerClient } from './server-client.ts'
-
-const usage = 'threadbox shell SANDBOX [--url URL] [--key KEY] [-- COMMAND ...]'
 
 /** bash as a login shell, else whatever shell there is. */
 const LOGIN_SHELL = 'if [ -n "$BASH_VERSION" ]; then exec bash -l; else exec sh -l; fi'
@@ -15,13 +13,9 @@ const ending = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
  * Opens a shell, or runs a command, in a sandbox of a running server: with a terminal where there is one on both sides
  * of this program, else with pipes. The exit code is the process's own.
  */
-export async function shell(args: readonly string[]): Promise<number> {
-  const dashes = args.indexOf('--')
-  const { flags, rest } = takeFlags(dashes < 0 ? args : args.slice(0, dashes), ['url', 'key'])
-  const [sandbox, ...more] = rest
-  const command = dashes < 0 ? [] : args.slice(dashes + 1)
-  if (!sandbox || sandbox.startsWith('-') || more.length > 0) throw new UsageError(`usage: ${usage}`)
-  const server = findServer(flags, usage)
+export async function shell(given: Given): Promise<number> {
+  const [sandbox = '', ...command] = given.words
+  const server = findServer(given)
   const path = `/v1/sandboxes/${encodeURIComponent(sandbox)}/processes`
   const inTerminal = process.stdin.isTTY && process.stdout.isTTY
   const response = await server.request('POST', path, {

@@ -185,7 +185,7 @@ describe('threadbox chat, in a terminal', () => {
     await screen.shows('coder › ')
     screen.type(ctrlD)
     await screen.exited
-    await using fresh = terminal('coder', '--new', 'yes')
+    await using fresh = terminal('coder', '--new')
     await fresh.shows('coder › ')
     expect(fresh.shown).not.toContain('Ada')
   })

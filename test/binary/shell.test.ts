@@ -136,7 +136,7 @@ describe('threadbox shell, with pipes', () => {
 
   const mistakes: [string, string[], number, RegExp][] = [
     ['no sandbox', [], 2, /usage: threadbox shell/],
-    ['an unknown flag', ['--colour', 'x'], 2, /usage: threadbox shell/],
+    ['an unknown flag', ['--colour', 'x'], 2, /--colour: no such flag/],
     ['a sandbox that is not there', ['none'], 1, /^threadbox: There is no such sandbox\.\n$/],
     ['a program that is not there', ['ID', '--', '/no/such'], 1, /could not be started/],
     ['a server that is not there', ['ID', '--url', 'http://127.0.0.1:1'], 1, /no server answers/],

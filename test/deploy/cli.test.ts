@@ -54,7 +54,7 @@ test('one of them under another name, a file, a directory of one', async () => {
 
 describe('what cannot be deployed is told, with the exit code', () => {
   const failing: [string, string, string[], number, RegExp][] = [
-    ['without a path', '', [], 2, /usage: threadbox agents deploy DIR/],
+    ['without a path', '', [], 2, /PATH is missing. usage: threadbox agents deploy/],
     ['without a file', '', ['/no/such'], 2, /no such file/],
     ['without agents', '', [join(project, 'agents/notes')], 2, /has no agent/],
     ['with a name for two', '', [project, '--name', 'x'], 2, /--name is for one agent/],

@@ -170,10 +170,10 @@ describe('an agent’s file', () => {
 
 describe('a mistake is told in a line, with exit code 2', () => {
   const rows: [string, string[], string][] = [
-    ['no command', ['exec'], 'usage: threadbox exec '],
-    ['no prompt', ['run'], 'usage: threadbox run '],
-    ['a setting that is none', ['exec', '--no-such', 'x', '--', 'true'], '--no-such: no such setting'],
-    ['a flag without its value', ['exec', '--file'], '--file wants a value'],
+    ['no command', ['exec'], 'COMMAND… is missing. usage: threadbox exec '],
+    ['no prompt', ['run'], 'PROMPT is missing. usage: threadbox run '],
+    ['a setting that is none', ['exec', '--no-such', 'x', '--', 'true'], '--no-such: no such flag'],
+    ['a flag without its value', ['exec', '--file'], '--file: wants a value'],
     ['half a copy', ['exec', '--out', 'x=', '--', 'true'], '--out wants INSIDE=LOCAL'],
     ['a variable that is not set', ['exec', '--env', 'NONE', '--', 'true'], '--env NONE: it is not set here'],
     ['a variable without a name', ['exec', '--env', '=x', '--', 'true'], '--env wants NAME=VALUE, or NAME'],

@@ -143,14 +143,14 @@ test('remove leaves the data and the settings', async () => {
 
 test.each([
   ['no action', [], /^threadbox: usage: threadbox service install/],
-  ['a setting that is none', ['install', '--no-such', 'x'], /^threadbox: --no-such: no such setting/],
+  ['a setting that is none', ['install', '--no-such', 'x'], /^threadbox: --no-such: no such flag/],
   ['a setting that is wrong', ['install', '--port', 'x'], /^threadbox: THREADBOX_PORT: must be a whole number/],
   [
     'a directory of nobody',
     ['install', '--backend', 'e2b', '--data-dir', '/srv/x'],
     /^threadbox: --data-dir: name its owner with --user/,
   ],
-  ['settings where there are none', ['status', '--port', '1'], /^threadbox: usage: /],
+  ['settings where there are none', ['status', '--port', '1'], /^threadbox: --port: no such flag\n$/],
 ])('a mistake is told, with exit code 2, and nothing is written: %s', async (_, args, said) => {
   const { code, stderr } = await service(...args)
   expect([code, stderr]).toEqual([2, expect.stringMatching(said)])

@@ -2,7 +2,7 @@ import { readdir, readlink, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { runShell } from '../../guest/shell.ts'
 import type { Environment } from '../../plugin.ts'
-import { UsageError } from '../flags.ts'
+import { UsageError } from '../command-line.ts'
 import { isDataDirectory } from './data-directory.ts'
 import type { Copy } from './flags.ts'
 

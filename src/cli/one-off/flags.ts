@@ -1,4 +1,4 @@
-import { splitFlag, UsageError } from '../flags.ts'
+import { type Given, UsageError } from '../command-line.ts'
 
 /** One thing to be brought from a place to another. */
 export interface Copy {
@@ -20,39 +20,28 @@ export interface OneOff {
   json: boolean
   /** What a server would log goes to stderr. */
   verbose: boolean
-  /** What is left: settings, each with its value. */
-  settings: string[]
+  /** Settings of `serve`, each with its value. */
+  settings: readonly string[]
   /** What is no flag, and all after `--`. */
-  words: string[]
+  words: readonly string[]
 }
 
 /** Throws a UsageError. */
-export function readOneOff(args: readonly string[], environment: NodeJS.ProcessEnv): OneOff {
-  const oneOff: OneOff = { files: [], envs: {}, outs: [], json: false, verbose: false, settings: [], words: [] }
-  for (let index = 0; index < args.length; index++) {
-    const arg = args[index] ?? ''
-    if (arg === '--') {
-      oneOff.words.push(...args.slice(index + 1))
-      break
-    }
-    if (!arg.startsWith('--')) {
-      oneOff.words.push(arg)
-      continue
-    }
-    const [name, inline] = splitFlag(arg.slice(2))
-    if ((name === 'json' || name === 'verbose') && inline === undefined) {
-      oneOff[name] = true
-      continue
-    }
-    const value = inline ?? args[++index]
-    if (value === undefined) throw new UsageError(`--${name} wants a value`)
-    if (name === 'agent' || name === 'clone') oneOff[name] = value
-    else if (name === 'file') oneOff.files.push(copyOf('--file', 'LOCAL=INSIDE', value))
-    else if (name === 'out') oneOff.outs.push(copyOf('--out', 'INSIDE=LOCAL', value))
-    else if (name === 'env') addVariable(oneOff.envs, value, environment)
-    else oneOff.settings.push(`--${name}`, value)
+export function readOneOff(given: Given, environment: NodeJS.ProcessEnv): OneOff {
+  const envs: Record<string, string> = {}
+  for (const variable of given.all('env')) addVariable(envs, variable, environment)
+  const [agent, clone] = [given.find('agent'), given.find('clone')]
+  return {
+    files: given.all('file').map(value => copyOf('--file', 'LOCAL=INSIDE', value)),
+    outs: given.all('out').map(value => copyOf('--out', 'INSIDE=LOCAL', value)),
+    envs,
+    json: given.has('json'),
+    verbose: given.has('verbose'),
+    settings: given.settings,
+    words: given.words,
+    ...(agent !== undefined && { agent }),
+    ...(clone !== undefined && { clone }),
   }
-  return oneOff
 }
 
 function copyOf(flag: string, form: string, value: string): Copy {

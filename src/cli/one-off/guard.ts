@@ -9,7 +9,7 @@ import type { LoadPlugins } from '../open-runtime.ts'
 /** What a guard is told in its first line. */
 interface Charge {
   dataDirectory: string
-  settings: string[]
+  settings: readonly string[]
 }
 
 /** The word that ends a guard: its parent has cleaned up itself. */

@@ -6,13 +6,11 @@ import { type Config, ConfigError, readConfig, readFlags } from '../../config.ts
 import { messageOf } from '../../errors.ts'
 import { settings } from '../../settings.ts'
 import { closedContext } from '../backend.ts'
-import { splitWords, takeFlags, UsageError } from '../flags.ts'
+import type { Given } from '../command-line.ts'
 import type { LoadPlugins } from '../open-runtime.ts'
 import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
 import { installExecutable, installText, readText } from './install-file.ts'
 import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
-
-const usage = 'threadbox service install [--print] [--user USER] [--root DIR] [SETTINGS] | status | remove'
 
 const UNIT = '/etc/systemd/system/threadbox.service'
 const ENVIRONMENT = '/etc/threadbox/environment'
@@ -29,18 +27,18 @@ interface Target {
 }
 
 /** The server as a service of systemd. False when `status` finds that it does not run. */
-export async function service(args: readonly string[], load: LoadPlugins): Promise<boolean> {
-  const isPrint = args.includes('--print')
-  const { words, flags: given } = splitWords(args.filter(arg => arg !== '--print'))
-  const { flags, rest } = takeFlags(given, ['root', 'user'])
-  const [action, ...more] = words
-  const target: Target = { root: resolve(flags.root ?? '/'), isLive: flags.root === undefined }
-  if (more.length > 0 || (action !== 'install' && rest.length > 0)) throw new UsageError(`usage: ${usage}`)
+export async function service(given: Given, load: LoadPlugins): Promise<boolean> {
+  const { action, settings } = given
+  const root = given.find('root')
+  const target: Target = { root: resolve(root ?? '/'), isLive: root === undefined }
   if (action === 'status') return await showStatus(target)
-  if (action !== 'install' && action !== 'remove') throw new UsageError(`usage: ${usage}`)
+  const isPrint = action === 'install' && given.has('print')
   if (target.isLive && !isPrint) assertSystemd()
   if (action === 'remove') await remove(target, load)
-  else await install(target, { settings: rest, isPrint, ...(flags.user !== undefined && { user: flags.user }) })
+  else {
+    const user = given.find('user')
+    await install(target, { settings, isPrint, ...(user !== undefined && { user }) })
+  }
   return true
 }
 
@@ -52,7 +50,7 @@ function assertSystemd(): void {
 
 async function install(
   target: Target,
-  options: { settings: string[]; isPrint: boolean; user?: string },
+  options: { settings: readonly string[]; isPrint: boolean; user?: string },
 ): Promise<void> {
   const { isPrint, user } = options
   const environmentFile = join(target.root, ENVIRONMENT)
@@ -162,7 +160,6 @@ function variablesFor(flags: readonly string[]): Record<string, string> {
   const variables: Record<string, string> = {}
   for (const [name, text] of given) {
     const setting = settings.find(each => each.name === name)
-    if (!setting) problems.push(`--${name}: no such setting`)
     const isPath = ['FILE', 'FILES', 'DIR'].includes(setting?.value ?? '')
     const paths = () => text.split(',').map(path => resolve(path.trim()))
     variables[`THREADBOX_${name.toUpperCase().replaceAll('-', '_')}`] = isPath ? paths().join(',') : text

@@ -1,0 +1,233 @@
+import type { Flag } from '../arguments.ts'
+
+/** One command, as help shows it and as its arguments are read. */
+export interface Command {
+  /** The words that choose it. */
+  name: string
+  /** What follows them: in brackets what may be left out, with `…` what may be several. */
+  operands?: string
+  /** In a few words. */
+  help: string
+  /** What a user has to know beside the flags. */
+  more?: string
+  flags?: readonly Flag[]
+  /** The settings of `serve` that it takes too. */
+  settings?: 'all' | readonly string[]
+  examples: readonly string[]
+  /** Threadbox starts it itself. */
+  isInternal?: true
+}
+
+const place = ['config', 'data-dir']
+
+const server: readonly Flag[] = [
+  { name: 'url', value: 'URL', default: 'THREADBOX_URL, else http://127.0.0.1:7070', help: 'the server' },
+  { name: 'key', value: 'KEY', default: 'THREADBOX_API_KEY', help: 'the API key; better as the variable' },
+]
+
+const team: Flag = { name: 'team', value: 'TEAM', default: 'default', help: 'whose they are' }
+
+const oneOff: readonly Flag[] = [
+  { name: 'file', value: 'LOCAL=INSIDE', help: 'copy a file or a directory in', repeats: true },
+  { name: 'out', value: 'INSIDE=LOCAL', help: 'copy a file or a directory out afterwards', repeats: true },
+  { name: 'env', value: 'NAME[=VALUE]', help: 'a variable; without a value it has that of the caller', repeats: true },
+  { name: 'clone', value: 'URL', help: 'clone a repository, which is then the working directory' },
+]
+
+const verbose: Flag = { name: 'verbose', help: 'what a server would log goes to stderr' }
+
+/** Every command. Those of one subject are beside each other. */
+export const commands: readonly Command[] = [
+  {
+    name: 'serve',
+    help: 'run the server',
+    more: 'Each flag is also THREADBOX_NAME in the environment and "name" in the file of --config.',
+    settings: 'all',
+    examples: ['threadbox serve --port 8080 --model anthropic/claude-sonnet-4-6'],
+  },
+  {
+    name: 'doctor',
+    help: 'try what the server needs, and say what is missing',
+    settings: 'all',
+    examples: ['threadbox doctor', 'threadbox doctor --backend docker'],
+  },
+  {
+    name: 'keys create',
+    help: 'make an API key',
+    flags: [
+      { name: 'name', value: 'NAME', default: 'key', help: 'what the list calls it' },
+      { ...team, help: 'whose agents and sandboxes it sees' },
+      { name: 'expires-in', value: 'DAYS', help: 'how long it is good for, like 30d' },
+    ],
+    settings: place,
+    examples: ['threadbox keys create --name ci --expires-in 30d'],
+  },
+  { name: 'keys list', help: 'list API keys', settings: place, examples: ['threadbox keys list'] },
+  {
+    name: 'keys revoke',
+    operands: 'ID',
+    help: 'refuse an API key from now on',
+    settings: place,
+    examples: ['threadbox keys revoke key_01h2'],
+  },
+  {
+    name: 'agents apply',
+    operands: 'PATH',
+    help: "make or change agents from a file, or a directory's",
+    flags: [team],
+    settings: place,
+    examples: ['threadbox agents apply agents/'],
+  },
+  {
+    name: 'agents deploy',
+    operands: 'PATH',
+    help: 'bundle agents of code and send them to a server',
+    flags: [
+      { name: 'agent', value: 'SLUG', help: 'of the agents of a directory only this one' },
+      { name: 'name', value: 'SLUG', help: 'deploy it under this slug' },
+      { name: 'engine', value: 'NAME', help: 'the engine that runs it' },
+      ...server,
+    ],
+    examples: ['threadbox agents deploy agents/ --agent adder'],
+  },
+  { name: 'agents list', help: 'list agents', flags: [team], settings: place, examples: ['threadbox agents list'] },
+  {
+    name: 'agents show',
+    operands: 'SLUG',
+    help: 'print an agent, without values that may be secret',
+    flags: [team],
+    settings: place,
+    examples: ['threadbox agents show coder'],
+  },
+  {
+    name: 'agents remove',
+    operands: 'SLUG',
+    help: 'remove an agent; its sandboxes stay',
+    flags: [team],
+    settings: place,
+    examples: ['threadbox agents remove reviewer'],
+  },
+  {
+    name: 'base add',
+    operands: 'NAME FILE',
+    help: 'add a root file system for sandboxes on nsjail',
+    more: 'FILE is a tarball: plain, gzip, xz or zstd. With - it is read from the standard input.',
+    settings: place,
+    examples: [
+      'threadbox base add alpine alpine-minirootfs.tar.gz',
+      'docker export $(docker create python:3.13) | threadbox base add python -',
+    ],
+  },
+  {
+    name: 'base list',
+    help: 'list bases, with how many sandboxes use each',
+    settings: place,
+    examples: ['threadbox base list'],
+  },
+  {
+    name: 'base remove',
+    operands: 'NAME',
+    help: 'remove a base that no sandbox uses',
+    settings: place,
+    examples: ['threadbox base remove alpine'],
+  },
+  {
+    name: 'chat',
+    operands: '[AGENT] [MESSAGE…]',
+    help: 'talk to an agent of a server',
+    more: `The agent is echo unless named. Without a message it talks in the terminal and goes on with the last thread; Ctrl-C \
+cancels the reply, twice leaves. With a message, or input from a pipe, it prints one reply and ends.`,
+    flags: [
+      { name: 'new', help: 'begin a new thread in a new sandbox' },
+      { name: 'sandbox', value: 'ID', help: 'with --thread: where to go on' },
+      { name: 'thread', value: 'ID', help: 'with --sandbox: what to go on with' },
+      ...server,
+    ],
+    examples: ['threadbox chat coder', "threadbox chat coder 'Write a haiku to haiku.txt'"],
+  },
+  {
+    name: 'shell',
+    operands: 'SANDBOX [COMMAND…]',
+    help: 'a shell, or a command, in a sandbox of a server',
+    more: 'With a terminal where there is one on both sides. Put -- before a command that has flags.',
+    flags: server,
+    examples: ['threadbox shell sbx_01h2', 'threadbox shell sbx_01h2 -- ls --all /home/user'],
+  },
+  {
+    name: 'run',
+    operands: '[PROMPT…]',
+    help: 'give an agent one prompt in a sandbox, without a server',
+    more: `Without a prompt it is read from a pipe. Exit code: 0, 1 when the reply failed, 2 for a mistake in the flags, 125 when \
+threadbox itself could not. Nothing of the sandbox is left.`,
+    flags: [
+      { name: 'agent', value: 'AGENT', default: 'coder', help: "a slug, or an agent's file" },
+      ...oneOff,
+      { name: 'json', help: 'a line of JSON for each chunk of the reply' },
+      verbose,
+    ],
+    settings: 'all',
+    examples: ["threadbox run --file .=work --out work=fixed 'The tests of work/ fail. Fix them.'"],
+  },
+  {
+    name: 'exec',
+    operands: 'COMMAND…',
+    help: 'run a command in a sandbox, without a server',
+    more: `One word is a line of the shell, several are a program and its arguments; put -- before them. The exit code is the \
+command's, 2 for a mistake in the flags, 125 when threadbox itself could not. Nothing of the sandbox is left.`,
+    flags: [
+      { name: 'agent', value: 'AGENT', default: 'echo', help: "a slug, or an agent's file" },
+      ...oneOff,
+      { name: 'json', help: 'a line of JSON for each piece of output, and for the exit code' },
+      verbose,
+    ],
+    settings: 'all',
+    examples: ["threadbox exec --file .=work -- 'cd work && sh test.sh'"],
+  },
+  {
+    name: 'service install',
+    help: 'install the server as a service of systemd',
+    more: 'Installed again, it changes what is new and restarts only then.',
+    flags: [
+      { name: 'print', help: 'print the unit and write nothing' },
+      { name: 'user', value: 'NAME', help: 'the account that it runs under' },
+      { name: 'root', value: 'DIR', default: '/', help: 'install into an image; nothing is started' },
+    ],
+    settings: 'all',
+    examples: ['sudo ./threadbox service install --port 7070 --model anthropic/claude-sonnet-4-6'],
+  },
+  {
+    name: 'service status',
+    help: 'say whether it is installed, and answers',
+    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'of an image' }],
+    examples: ['sudo threadbox service status'],
+  },
+  {
+    name: 'service remove',
+    help: 'stop server and sandboxes; data and settings stay',
+    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'of an image' }],
+    examples: ['sudo threadbox service remove'],
+  },
+  {
+    name: 'plugin test',
+    operands: 'FILE',
+    help: 'run the contract suites on a plugin',
+    settings: 'all',
+    examples: ['threadbox plugin test script.ts'],
+  },
+  {
+    name: 'plugin types',
+    help: "print what a plugin author's editor wants",
+    examples: ['threadbox plugin types > threadbox.d.ts'],
+  },
+  { name: 'version', help: 'print the version', examples: ['threadbox version'] },
+  { name: 'licenses', help: 'print the notices of what is embedded', examples: ['threadbox licenses'] },
+  {
+    name: 'help',
+    operands: '[COMMAND…]',
+    help: 'print all commands, or what one takes',
+    examples: ['threadbox help keys create'],
+  },
+  { name: 'guest', help: 'what runs inside a sandbox; the server starts it', examples: [], isInternal: true },
+  { name: 'tools', help: "an agent's own tools inside a sandbox; likewise", examples: [], isInternal: true },
+  { name: 'guard', help: 'cleans up after a killed run or exec', examples: [], isInternal: true },
+]
