@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { eraseVariable } from './libc.ts'
 
 /**
  * Where the guest of a container listens: a name in the container's network namespace, which nobody can take from
@@ -6,7 +7,7 @@ import { connect, type Socket } from 'node:net'
  */
 export const CONTAINER_ADDRESS = '\0threadbox'
 
-/** Both ends of the bridge have it from the container's environment, which nothing else inside can read. */
+/** Both ends of the bridge have it from the container's environment; the guest erases it there, and nothing inside can read the bridge's. */
 export const TOKEN_VARIABLE = 'THREADBOX_TOKEN'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
@@ -20,6 +21,7 @@ const POLL_MS = 5
 export async function bridge(): Promise<number> {
   const token = process.env[TOKEN_VARIABLE]
   if (!token) throw new Error('the engine starts the bridge, inside a container')
+  eraseVariable(TOKEN_VARIABLE)
   const socket = await dial()
   const { promise, resolve } = Promise.withResolvers<number>()
   for (const stream of [socket, process.stdin, process.stdout]) stream.on('error', () => resolve(1))

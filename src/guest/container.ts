@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { CONTAINER_ADDRESS, TOKEN_VARIABLE } from './bridge.ts'
+import { eraseVariable } from './libc.ts'
 import { openGuest } from './serve.ts'
 
 /** Connections that have not shown the token yet; more are closed, or a sandbox could use up its guest's descriptors. */
@@ -15,6 +16,8 @@ const directories = { '/home/user': 0o755, '/tmp': 0o1777, '/var/tmp': 0o1777 }
 export function serveContainer(): void {
   const token = Buffer.from(process.env[TOKEN_VARIABLE] ?? '')
   if (token.byteLength === 0) throw new Error('the engine starts the guest, inside a container')
+  // Who reads it may drive the guest. It is root's, but so are many programs that read files for others.
+  eraseVariable(TOKEN_VARIABLE)
   const accept = openGuest()
   for (const [path, mode] of Object.entries(directories))
     if (mkdirSync(path, { recursive: true })) chmodSync(path, mode)

@@ -3,6 +3,7 @@ import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } fro
 import { basename, dirname, join, normalize } from 'node:path'
 import type { FileInfo } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
+import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
 import { permissionsOf } from './permissions.ts'
 import { GuestError } from './requests.ts'
 
@@ -45,6 +46,7 @@ export async function receiveFile(call: Call, path: string): Promise<{ size: num
 }
 
 export async function describe(path: string): Promise<FileInfo | null> {
+  await assertNotOwnPath(path)
   try {
     return await infoOf(path, await readNames())
   } catch (error) {
@@ -54,6 +56,7 @@ export async function describe(path: string): Promise<FileInfo | null> {
 }
 
 export async function list(path: string, depth: number): Promise<FileInfo[]> {
+  await assertNotOwnPath(path)
   if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${path}`)
   const names = await readNames()
   const found: FileInfo[] = []
@@ -64,7 +67,8 @@ export async function list(path: string, depth: number): Promise<FileInfo[]> {
       found.push(info)
       if (found.length > MAX_ENTRIES)
         throw new GuestError('invalid_request', `The listing has more than ${MAX_ENTRIES} entries.`)
-      if (info.type === 'dir' && info.symlinkTarget === undefined && levels > 1) await walk(info.path, levels - 1)
+      if (info.type === 'dir' && info.symlinkTarget === undefined && levels > 1 && !isOwn(info.path))
+        await walk(info.path, levels - 1)
     }
   }
   await walk(path, depth)
@@ -80,6 +84,7 @@ export async function makeDirectory(path: string): Promise<boolean> {
 }
 
 export async function move(from: string, to: string): Promise<void> {
+  await Promise.all([from, to].map(assertNotOwnPath))
   await lstat(from)
   await mkdir(dirname(to), { recursive: true })
   await rename(from, to)
@@ -87,15 +92,21 @@ export async function move(from: string, to: string): Promise<void> {
 
 export async function remove(path: string): Promise<void> {
   if (normalize(path) === '/') throw new GuestError('invalid_request', 'The root cannot be removed.')
+  await assertNotOwnPath(path)
   await lstat(path)
   await rm(path, { recursive: true })
 }
 
 async function openRegular(path: string, flags: number) {
   const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644)
-  if ((await file.stat()).isFile()) return file
-  await file.close()
-  throw new GuestError('invalid_request', `Not a regular file: ${path}`)
+  try {
+    await assertNotOwn(file.fd, path)
+    if ((await file.stat()).isFile()) return file
+    throw new GuestError('invalid_request', `Not a regular file: ${path}`)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
 
 const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')

@@ -1,4 +1,5 @@
-import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { dlopen, FFIType, type Pointer, ptr, toArrayBuffer } from 'bun:ffi'
+import { readFileSync } from 'node:fs'
 import type { TerminalSize } from '../plugin.ts'
 
 /** The Linux calls that Bun has no function for. Loaded when the guest starts, never by the server. */
@@ -19,6 +20,30 @@ export interface Libc {
   /** Pid of a child that has ended and was not waited for; it stays so. Undefined when there is none. */
   peekEnded(): number | undefined
   reap(pid: number): void
+}
+
+/** Places of the first and last address of the variables behind the name in /proc/PID/stat. */
+const [ENV_START, ENV_END] = [47, 48]
+
+/**
+ * Overwrites a value among the variables that this process was started with, where /proc/PID/environ shows them.
+ * Throws when it is still there.
+ */
+export function eraseVariable(name: string): void {
+  const wanted = `${name}=`
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [start, end] = [Number(fields[ENV_START]), Number(fields[ENV_END])]
+  const memory = Buffer.from(toArrayBuffer(start as Pointer, 0, end - start))
+  for (let at = 0; at < memory.byteLength; ) {
+    const next = memory.indexOf(0, at) + 1 || memory.byteLength + 1
+    if (memory.toString('latin1', at, at + wanted.length) === wanted) memory.fill('x', at + wanted.length, next - 1)
+    at = next
+  }
+  delete process.env[name]
+  const left = readFileSync('/proc/self/environ', 'latin1').split('\0')
+  if (left.some(variable => variable.startsWith(wanted) && !/=x*$/.test(variable)))
+    throw new Error(`${name} stays visible`)
 }
 
 export const RLIMIT_NPROC = 6

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDockerBackend, type DockerOptions } from '../../plugins/docker/index.ts'
@@ -8,7 +8,9 @@ import { runShell, type ShellOptions } from '../../src/guest/shell.ts'
 import type { Backend, Environment, EnvironmentSpec } from '../../src/plugin.ts'
 import { importBusybox, importDebian, importMusl } from '../support/docker-images.ts'
 import { useDockerd } from '../support/dockerd.ts'
+import { readText } from '../support/leftovers.ts'
 import { until } from '../support/until.ts'
+import { expectOwnFilesRefused } from './own-files.ts'
 
 // Containers start in a fraction of a second; a busy machine may take a hundred times that.
 setDefaultTimeout(60_000)
@@ -330,6 +332,27 @@ for s in idle: s.connect('\\0threadbox')
       /^(b''|ConnectionResetError)( (b''|ConnectionResetError)){2}$/,
     )
     expect(await output(environment, 'echo alive')).toBe('alive')
+  })
+
+  test("the guest's token is in no process's variables, and the files of process 1 are not to be had: regression", async () => {
+    const environment = await environmentOf()
+    const { State, Config } = await inspect(environment)
+    const token = Config.Env.find((variable: string) => variable.startsWith('THREADBOX_TOKEN=')).split('=')[1]
+    expect(token).toMatch(/^[0-9a-f]{64}$/)
+    // As the machine's root sees it, whom nothing is kept from.
+    const environ = await Bun.file(`/proc/${State.Pid}/environ`).text()
+    expect(environ).toContain('THREADBOX_TOKEN=xxx')
+    expect(environ).not.toContain(token)
+    const members = (await Bun.file(`/proc/${State.Pid}/cgroup`).text()).split('\n')
+    const inside = readdirSync('/proc').filter(
+      pid =>
+        /^\d+$/.test(pid) &&
+        readText(`/proc/${pid}/cgroup`)
+          .split('\n')
+          .some(line => line && members.includes(line)),
+    )
+    for (const pid of inside) expect(readText(`/proc/${pid}/environ`)).not.toContain(token)
+    await expectOwnFilesRefused(environment)
   })
 
   test('who ends the bridge ends a connection and no more', async () => {

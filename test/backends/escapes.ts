@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { newId } from '../../src/db/id.ts'
 import { runShell } from '../../src/guest/shell.ts'
 import type { Backend, Environment, PluginContext } from '../../src/plugin.ts'
+import { expectOwnFilesRefused } from './own-files.ts'
 
 /**
  * What root inside tries to get out. Each row is a program of Python that says what it got; `refused` takes what the
@@ -266,6 +267,8 @@ export function describeEscapes(
       },
       60_000,
     )
+
+    test("the guest's own files in /proc are not to be had", () => expectOwnFilesRefused(environment))
 
     test('locks and watches on what every environment has reach no other, nor the host', async () => {
       const command = ['python3', '-c', `DEVICES = ${ownDevices ? 'True' : 'False'}${watcherProgram}`]
