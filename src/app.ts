@@ -1,12 +1,14 @@
 import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import { version } from '../package.json'
+import { bounds } from './bounds.ts'
 import { authenticate } from './core/access.ts'
 import { readLink } from './core/links.ts'
 import { ApiError } from './errors.ts'
 import { agentLogRoutes } from './http/agent-logs.ts'
 import { agentRoutes } from './http/agents.ts'
-import { admit, admitBy, admitVisitor } from './http/caller.ts'
+import { lend } from './http/body.ts'
+import { admit, admitBy, admitVisitor, keyOf } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 import { deployRoutes } from './http/deploy.ts'
@@ -25,6 +27,7 @@ import { terminalRoutes } from './http/terminal.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
 import { usageRoutes } from './http/usage.ts'
+import { createMemory } from './memory.ts'
 import type { Runtime } from './runtime.ts'
 
 /** As nginx has it. */
@@ -43,6 +46,7 @@ export interface AppServer {
 
 /** The whole of the HTTP interface. */
 export function createApp(runtime: Runtime, server: AppServer = {}): App {
+  const bodies = createMemory({ bytes: bounds.bodiesBytes, freeBytes: bounds.smallBodyBytes })
   const receivedAs = new WeakMap<Request, Request>()
   const upgrade: Upgrade = (request, ...rest) => server.upgrade?.(receivedAs.get(request) ?? request, ...rest) ?? false
   const routes = new Elysia()
@@ -116,7 +120,10 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       // Who has a link may use it from anywhere: a page of a preview has no origin to be named.
       const origins = place?.link === undefined ? runtime.config.origins : undefined
       if (request.method === 'OPTIONS' && (!place || isPreflight(request))) return preflight(request, origins)
-      const response = refusal(request, received) ?? (await routes.handle(request))
+      const refused = refusal(request, received)
+      using loan = bodies.borrow(keyOf(request))
+      lend(request, loan)
+      const response = refused ?? (await routes.handle(request))
       for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
         if (name === 'vary') response.headers.append(name, value)
         else response.headers.set(name, value)

@@ -8,6 +8,12 @@ const MIB = 1024 * KIB
 export const bounds = {
   /** Of a JSON body, and of a field of a form. */
   bodyBytes: 10 * MIB,
+  /** Of all JSON bodies and fields of forms that are being read, or whose requests are being answered. */
+  bodiesBytes: 128 * MIB,
+  /** Of each body these do not count: commands and chats go through while large bodies wait. */
+  smallBodyBytes: 64 * KIB,
+  /** Of all calls to models that are on their way. */
+  modelCallsBytes: 256 * MIB,
   /** Arrays and objects inside each other: deeper ones overflow the stack of whatever walks them later. */
   jsonDepth: 64,
   /** Values of a JSON text, keys apart. Small ones take up to a hundred times their text in memory. */

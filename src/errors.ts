@@ -13,6 +13,7 @@ const statuses = {
   file_not_found: 404,
   method_not_allowed: 405,
   command_timeout: 408,
+  request_timeout: 408,
   conflict: 409,
   run_active: 409,
   payload_too_large: 413,
@@ -20,6 +21,7 @@ const statuses = {
   internal_error: 500,
   port_unreachable: 502,
   sandbox_unavailable: 503,
+  server_busy: 503,
   shutting_down: 503,
 } as const
 
@@ -27,6 +29,9 @@ const statuses = {
 export type ErrorCode = keyof typeof statuses
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(statuses, code)
+
+/** After so many seconds a request that was refused by these may go through. */
+const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { rate_limit_exceeded: 1, server_busy: 1 }
 
 /** The only error a caller sees. `details` is shown to the caller too, beside code and message: never put a secret there. */
 export class ApiError extends Error {
@@ -42,6 +47,11 @@ export class ApiError extends Error {
 
   get status(): number {
     return statuses[this.code]
+  }
+
+  /** Undefined where trying again is of no use, or nobody knows when it is. */
+  get retryAfterSeconds(): number | undefined {
+    return retryAfterSeconds[this.code]
   }
 
   /** The error body of every endpoint: clients read `error.message`, `error.code` or the top-level `message`. */

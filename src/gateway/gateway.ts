@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { createHmac, randomBytes } from 'node:crypto'
+import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
+import { createMemory } from '../memory.ts'
 import type { ModelAccess } from '../plugin.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
 import { tokenOf } from './headers.ts'
@@ -57,7 +59,9 @@ const IN_PROCESS_ORIGIN = 'http://gateway.invalid'
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { db, providers, prices, log, defaultModel, defaultWindow } = options
-  const host = { db, prices, log, budgets: createBudgets(db, options.budgets ?? {}), fetch: options.fetch ?? fetch }
+  const memory = createMemory({ bytes: bounds.modelCallsBytes, freeBytes: bounds.smallBodyBytes })
+  const budgets = createBudgets(db, options.budgets ?? {})
+  const host = { db, prices, log, memory, budgets, fetch: options.fetch ?? fetch }
   const sessions = new Map<string, Session>()
   const programSecret = randomBytes(32)
   /** Of a thread, for as long as this server runs. */

@@ -8,6 +8,8 @@ const kinds = {
   404: { anthropic: 'not_found_error', openai: 'invalid_request_error', gemini: 'NOT_FOUND' },
   413: { anthropic: 'request_too_large', openai: 'invalid_request_error', gemini: 'INVALID_ARGUMENT' },
   429: { anthropic: 'rate_limit_error', openai: 'rate_limit_error', gemini: 'RESOURCE_EXHAUSTED' },
+  408: { anthropic: 'timeout_error', openai: 'server_error', gemini: 'DEADLINE_EXCEEDED' },
+  503: { anthropic: 'overloaded_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
   502: { anthropic: 'api_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
 } as const
 
@@ -16,7 +18,7 @@ export type RefusalStatus = keyof typeof kinds
 /** The gateway's own error, in the shape of the provider's. Clients try again only what may get better. */
 export function refusal(wire: CallWire, status: RefusalStatus, message: string, code?: string): Response {
   const kind = kinds[status]
-  const retry = status === 429 || status === 502
+  const retry = status === 429 || status >= 502 || status === 408
   return Response.json(bodyOf(wire, status, message, code ?? kind.openai), {
     status,
     headers: { 'x-should-retry': String(retry) },

@@ -4,8 +4,9 @@ import { readBody } from '../bytes.ts'
 import { now } from '../db/id.ts'
 import { insertModelCall, type Spender } from '../db/model-calls.ts'
 import { roundUsd } from '../db/usd.ts'
-import { messageOf } from '../errors.ts'
+import { ApiError, messageOf } from '../errors.ts'
 import { parseJson } from '../json.ts'
+import type { Memory } from '../memory.ts'
 import type { EngineEvent } from '../plugin.ts'
 import type { Budgets, RunBudgets } from './budgets.ts'
 import { type Call, type Outcome, startCall } from './call.ts'
@@ -35,6 +36,8 @@ export interface Inside {
 export type CallUsage = Omit<Extract<EngineEvent, { type: 'usage' }>, 'type'>
 
 export interface SessionHost {
+  /** For the bodies of calls. */
+  memory: Memory
   db: Database
   prices: Prices
   budgets: Budgets
@@ -144,10 +147,14 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
         return refusal(route.wire, 429, `A run may have ${MAX_CALLS_AT_ONCE} calls at once.`)
       }
       startingCount += 1
+      using loan = host.memory.borrow(run.teamId)
       try {
         let admitted: Admitted | undefined
         if (route.method === 'POST') {
-          const bytes = await readBody(request, MAX_BODY_BYTES)
+          const take = (bytes: number) => {
+            if (!loan.grow(bytes)) throw new ApiError('server_busy', full)
+          }
+          const bytes = await readBody(request, MAX_BODY_BYTES, { take })
           const checked = bytes ? admit(route, modelId, parseJson(bytes.toString('utf8'))) : tooLarge
           if ('message' in checked) return refusal(route.wire, checked.status, checked.message)
           admitted = checked
@@ -157,6 +164,8 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
       } catch (error) {
         request.signal.throwIfAborted()
         if (closed.signal.aborted) return ended()
+        if (error instanceof ApiError && (error.status === 408 || error.status === 503))
+          return refusal(route.wire, error.status, error.message)
         throw error
       } finally {
         startingCount -= 1
@@ -174,4 +183,5 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
   }
 }
 
+const full = 'Other calls fill the memory that there is for them: try again.'
 const tooLarge = { status: 413, message: 'A call may have 32 MB.' } as const

@@ -4,6 +4,7 @@ import { bounds, excerpt } from '../bounds.ts'
 import { readBody } from '../bytes.ts'
 import { ApiError } from '../errors.ts'
 import { fieldOf, shapeOf } from '../json.ts'
+import type { Loan } from '../memory.ts'
 
 const { bodyBytes, jsonDepth, jsonValues } = bounds
 
@@ -29,9 +30,22 @@ export const optionalJson = <Schema extends TSchema>(schema: Schema) => ({
 export const readJsonAs = async <Schema extends TSchema>(schema: Schema, request: Request) =>
   checked(schema, await readJson(request)) as Static<Schema>
 
-/** A request's JSON; null for an empty body. Throws payload_too_large, invalid_request. */
+const loans = new WeakMap<Request, Loan>()
+
+/** What a request's body takes in memory is taken from this, up to the request's end. */
+export function lend(request: Request, loan: Loan): void {
+  loans.set(request, loan)
+}
+
+/** Takes memory for a request's body. Throws server_busy when there is none left. */
+export function takeMemory(request: Request, bytes: number): void {
+  if (loans.get(request)?.grow(bytes) === false)
+    throw new ApiError('server_busy', 'The bodies of other requests fill the memory that there is for them: try again.')
+}
+
+/** A request's JSON; null for an empty body. Throws payload_too_large, invalid_request, request_timeout, server_busy. */
 export async function readJson(request: Request): Promise<unknown> {
-  const bytes = await readBody(request, bodyBytes)
+  const bytes = await readBody(request, bodyBytes, { take: bytes => takeMemory(request, bytes) })
   if (!bytes) throw new ApiError('payload_too_large', `body: more than ${bodyBytes} bytes`)
   return bytes.byteLength === 0 ? null : parse(bytes, 'body')
 }

@@ -45,3 +45,9 @@ export function callerOrVisitorOf(request: Request): { caller: Caller; visitor?:
   const visitor = visitors.get(request)
   return { caller: visitor?.caller ?? callerOf(request), visitor }
 }
+
+/** The key that a request came with, or that made its token or link: what is bounded for each. Empty for nobody's. */
+export function keyOf(request: Request): string {
+  const caller = visitors.get(request)?.caller ?? callers.get(request)
+  return caller ? (caller.keyId ?? caller.teamId) : ''
+}

@@ -8,7 +8,11 @@ export function failureResponse(error: unknown, log: (line: string) => void): Re
   // Elysia wraps what a parser throws.
   const cause = error instanceof ParseError ? error.cause : error
   const known = cause instanceof ApiError ? cause : (validationError(cause) ?? unknownError(cause, log))
-  return Response.json(known, { status: known.status })
+  const seconds = known.retryAfterSeconds
+  return Response.json(known, {
+    status: known.status,
+    ...(seconds !== undefined && { headers: { 'retry-after': String(seconds) } }),
+  })
 }
 
 interface ValidationIssue {

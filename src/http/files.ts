@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
 import { bounds, excerpt } from '../bounds.ts'
-import { readBytes } from '../bytes.ts'
+import { movingBody, readBytes } from '../bytes.ts'
 import { useSandbox } from '../core/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentFiles } from '../plugin.ts'
@@ -57,7 +57,7 @@ export const fileRoutes = (runtime: Runtime) => {
           if (!path) throw new ApiError('invalid_request', 'path: required', { field: 'path' })
           const { environment } = await useSandbox(runtime, callerOf(request), sandboxId)
           using _use = runtime.environments.hold(environment.id)
-          const size = await environment.files.write(path, request.body ?? new Uint8Array(), request.signal)
+          const size = await environment.files.write(path, movingBody(request) ?? new Uint8Array(), request.signal)
           return { files: [{ path, size }] }
         },
         { params: SandboxParams, query: WriteQuery, parse: 'none' },

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../bounds.ts'
+import { movingBody } from '../bytes.ts'
 import { outputOf, signalOf, startProcess, useProcesses } from '../core/processes.ts'
 import type { ProcessInfo } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
@@ -38,6 +39,9 @@ const OutputQuery = Type.Object({
   encoding: Type.Optional(Type.Union([Type.Literal('text'), Type.Literal('base64')])),
   hangup: Type.Optional(Flag),
 })
+
+/** A body is a pipe here, whose other end may be a person. */
+const STDIN_STILL_MS = 15 * 60_000
 
 const StdinQuery = Type.Object({ close: Type.Optional(Flag) })
 
@@ -119,7 +123,7 @@ export const processRoutes = (runtime: Runtime) => {
             close ||= rest.close === true
             await write(Buffer.from(data, encoding === 'text' ? 'utf8' : encoding))
           } else {
-            for await (const chunk of request.body ?? []) await write(chunk)
+            for await (const chunk of movingBody(request, STDIN_STILL_MS) ?? []) await write(chunk)
           }
           if (close) await processes.closeStdin(Number(pid))
           return status(204, undefined)

@@ -2,7 +2,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy, type BusboyConfig } from '@fastify/busboy'
 import { bounds, excerpt } from '../bounds.ts'
+import { movingBody } from '../bytes.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import { takeMemory } from './body.ts'
 
 /** Of all parts that are no files: as much as any other JSON. */
 const MAX_FIELD_BYTES = bounds.bodyBytes
@@ -35,11 +37,16 @@ export async function readUpload<Kept extends Disposable>(
   const upload: Upload<Kept> = { fields: new Map(), files: new Map() }
   const keeping: Promise<void>[] = []
   const stop = new AbortController()
-  const refuse = (error: ApiError) => stop.abort(error)
+  const refuse = (error: unknown) => stop.abort(error)
   let fieldBytes = 0
 
   form.on('field', (name, text, _, isCut) => {
     fieldBytes += text.length
+    try {
+      takeMemory(request, text.length)
+    } catch (error) {
+      return refuse(error)
+    }
     if (isCut || fieldBytes > MAX_FIELD_BYTES) refuse(tooLarge(name))
     else if (upload.fields.has(name)) refuse(wrong('is there twice', name))
     else upload.fields.set(name, text)
@@ -61,7 +68,7 @@ export async function readUpload<Kept extends Disposable>(
   form.on('partsLimit', () => refuse(wrong(`has more than ${MAX_PARTS} parts`)))
 
   try {
-    await pipeline(Readable.fromWeb(request.body as never), form, {
+    await pipeline(Readable.fromWeb(movingBody(request) as never), form, {
       signal: AbortSignal.any([request.signal, stop.signal]),
     }).catch(error => {
       const reason = stop.signal.reason ?? (request.signal.aborted ? request.signal.reason : undefined)

@@ -1,0 +1,48 @@
+/** Memory that many share: what is held there at once is bounded, for all and for each. */
+export interface Memory {
+  /** Nothing at first. To be disposed of when what was held is let go. */
+  borrow(owner: string): Loan
+}
+
+export interface Loan extends Disposable {
+  /** Takes so many bytes more. False when there is no room for them now. */
+  grow(bytes: number): boolean
+}
+
+export interface MemoryOptions {
+  bytes: number
+  /** Of each loan these are not counted: who sends little has room while others send much. */
+  freeBytes?: number
+}
+
+/** One owner may have half of it: there is always room for another. */
+export function createMemory({ bytes: most, freeBytes = 0 }: MemoryOptions): Memory {
+  const owners = new Map<string, number>()
+  let taken = 0
+  return {
+    borrow(owner) {
+      let held = 0
+      let counted = 0
+      const count = (bytes: number) => {
+        const own = (owners.get(owner) ?? 0) + bytes
+        if (own > 0) owners.set(owner, own)
+        else owners.delete(owner)
+        taken += bytes
+        counted += bytes
+      }
+      return {
+        grow(bytes) {
+          const more = Math.max(0, held + bytes - freeBytes) - counted
+          if (more > 0 && (taken + more > most || (owners.get(owner) ?? 0) + more > most / 2)) return false
+          held += bytes
+          count(more)
+          return true
+        },
+        [Symbol.dispose]() {
+          count(-counted)
+          held = 0
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
+import { bounds } from '../../src/bounds.ts'
+import { readBody } from '../../src/bytes.ts'
+import { createKey } from '../../src/core/access.ts'
+import { createMemory } from '../../src/memory.ts'
+import { useApp } from '../support/app.ts'
+import { codeOf } from '../support/client.ts'
+import { until } from '../support/until.ts'
+
+const app = useApp()
+
+/** A request for a sandbox that is sent but for its last byte. */
+async function allButTheLastByte(bytes: number): Promise<Socket> {
+  const { hostname, port } = new URL(app.url)
+  const socket = connect(Number(port), hostname)
+  const head = [
+    'POST /v1/sandboxes HTTP/1.1',
+    'host: x',
+    `authorization: Bearer ${app.key}`,
+    `content-length: ${bytes}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  await new Promise<void>(resolve => socket.write(Buffer.alloc(bytes - 1, ' '), () => resolve()))
+  return socket
+}
+
+const large = Buffer.from(JSON.stringify({ command: 'true', x: 'x'.repeat(5_000_000) }))
+
+test('bodies share memory: one more is 503 with Retry-After, small ones and other keys go through: regression', async () => {
+  const id = await app.sandbox()
+  const ask = (body: Buffer<ArrayBuffer>, key = app.key) =>
+    app.ask('POST', `/v1/sandboxes/${id}/exec`, undefined, { body, key })
+  const other = createKey(app.runtime.db, { team: 'default', name: 'other' }).key
+  const held = await Promise.all(Array.from({ length: 6 }, () => allButTheLastByte(bounds.bodyBytes)))
+  await until(async () => (await ask(large)).status === 503)
+  const refused = await ask(large)
+  expect(codeOf(refused)).toBe('503 server_busy')
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect((await ask(Buffer.from('{"command":"true"}'))).status).toBe(200)
+  expect((await ask(large, other)).status).toBe(200)
+  for (const socket of held) socket.destroy()
+  await until(async () => (await ask(large)).status === 200)
+})
+
+test('of shared memory nobody has more than half, and all of it comes back', () => {
+  const memory = createMemory({ bytes: 100, freeBytes: 10 })
+  const first = memory.borrow('a')
+  expect([first.grow(60), first.grow(1)]).toEqual([true, false])
+  const second = memory.borrow('a')
+  expect([second.grow(10), second.grow(1)]).toEqual([true, false])
+  const third = memory.borrow('b')
+  expect([third.grow(60), memory.borrow('c').grow(11)]).toEqual([true, false])
+  first[Symbol.dispose]()
+  first[Symbol.dispose]()
+  expect([second.grow(50), second.grow(1)]).toEqual([true, false])
+})
+
+test('a body of which nothing comes any more is given up', async () => {
+  let isCancelled = false
+  const body = new ReadableStream<Uint8Array>({
+    start: controller => controller.enqueue(Buffer.from('{')),
+    cancel: () => {
+      isCancelled = true
+    },
+  })
+  const request = new Request('http://x', { method: 'POST', body })
+  await expect(readBody(request, 100, { stillMs: 20 })).rejects.toMatchObject({ code: 'request_timeout', status: 408 })
+  await until(async () => isCancelled)
+})
