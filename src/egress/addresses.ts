@@ -49,7 +49,7 @@ export function isPublic(address: Address): boolean {
 export function isOwn(address: Address): boolean {
   return Object.values(networkInterfaces())
     .flatMap(each => each ?? [])
-    .map(each => parseAddress(each.address.replace(/%.*$/, '')))
+    .map(each => parseAddress(each.address.split('%', 1)[0] ?? ''))
     .some(own => own?.version === address.version && own.value === address.value)
 }
 

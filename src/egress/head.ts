@@ -22,7 +22,11 @@ export const MAX_HEAD_BYTES = 64 * 1024
 
 const requestLine = /^([!#$%&'*+.^_`|~A-Za-z0-9-]{1,32}) ([\x21-\x7e]+) HTTP\/(1\.[01])$/
 const statusLine = /^HTTP\/(1\.[01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/
-const field = /^([!#$%&'*+.^_`|~A-Za-z0-9-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
+const fieldName = /^[!#$%&'*+.^_`|~A-Za-z0-9-]+$/
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Of one head: whoever takes them looks through all for each. */
+const MAX_FIELDS = 1000
 
 /** Throws a Refusal for all that two servers could read in two ways. */
 export function parseRequest(bytes: Buffer): RequestHead {
@@ -53,14 +57,27 @@ const hopByHop = new Set([
 
 /** What is passed on: all but what is between two neighbours. Framing is the next one's own. */
 export function endToEnd(headers: readonly Header[]): Header[] {
-  const named = new Set(valuesOf(headers, 'connection').flatMap(value => value.toLowerCase().split(/[ \t]*,[ \t]*/)))
+  const named = new Set(valuesOf(headers, 'connection').flatMap(wordsOf))
   return headers.filter(([name]) => !hopByHop.has(name) && !named.has(name))
 }
 
 /** Whether the client keeps its connection for a next request. */
 export function isKept({ version, headers }: RequestHead): boolean {
-  const words = [...valuesOf(headers, 'connection'), ...valuesOf(headers, 'proxy-connection')].join(',').toLowerCase()
-  return version === '1.1' && !words.split(/[ \t]*,[ \t]*/).includes('close')
+  const words = [...valuesOf(headers, 'connection'), ...valuesOf(headers, 'proxy-connection')].flatMap(wordsOf)
+  return version === '1.1' && !words.includes('close')
+}
+
+/** Of a list in a header, in small letters. */
+const wordsOf = (value: string): string[] => value.toLowerCase().split(',').map(trimmed)
+
+/** Without the spaces and tabs around it. By hand: a pattern for them looks at each of many spaces again from the next. */
+function trimmed(text: string): string {
+  const isSpace = (at: number) => text[at] === ' ' || text[at] === '\t'
+  let start = 0
+  let end = text.length
+  while (start < end && isSpace(start)) start++
+  while (end > start && isSpace(end - 1)) end--
+  return text.slice(start, end)
 }
 
 export const formatHead = (first: string, headers: readonly Header[]): string =>
@@ -71,9 +88,11 @@ function linesOf(bytes: Buffer): string[] {
 }
 
 function fieldsOf(lines: readonly string[], status: 400 | 502): Header[] {
+  if (lines.length > MAX_FIELDS) throw new Refusal(status === 400 ? 431 : status, `more than ${MAX_FIELDS} headers`)
   return lines.map(line => {
-    const [, name, value = ''] = field.exec(line) ?? []
-    if (!name) throw new Refusal(status, 'a header is not valid')
+    const colon = line.indexOf(':')
+    const [name, value] = [line.slice(0, Math.max(colon, 0)), trimmed(line.slice(colon + 1))]
+    if (!fieldName.test(name) || !fieldValue.test(value)) throw new Refusal(status, 'a header is not valid')
     return [name.toLowerCase(), value]
   })
 }

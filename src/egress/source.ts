@@ -47,12 +47,23 @@ export function sourceOf(stream: Readable): Source {
     },
     async readThrough(mark, maxBytes) {
       let bytes: Buffer = Buffer.alloc(0)
+      let room: Buffer = bytes
       for (;;) {
         const piece = await read()
         if (!piece && bytes.byteLength === 0) return undefined
         if (!piece) throw new Refusal(400, 'the request is cut short')
         const from = Math.max(0, bytes.byteLength - mark.length)
-        bytes = bytes.byteLength === 0 ? piece : Buffer.concat([bytes, piece])
+        const length = bytes.byteLength + piece.byteLength
+        if (bytes.byteLength === 0) bytes = piece
+        else {
+          // Twice as much as is wanted: pieces may be single bytes, and are not to be copied again for each.
+          if (length > room.byteLength) {
+            room = Buffer.allocUnsafe(2 * length)
+            bytes.copy(room)
+          }
+          piece.copy(room, bytes.byteLength)
+          bytes = room.subarray(0, length)
+        }
         const place = bytes.indexOf(mark, from, 'latin1')
         const end = place + mark.length
         if (place < 0 ? bytes.byteLength >= maxBytes : end > maxBytes)

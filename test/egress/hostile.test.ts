@@ -33,6 +33,26 @@ test('a head without end is refused at its bound: regression', async () => {
   expect(await answered).toStartWith('HTTP/1.1 431 ')
 })
 
+test.each([
+  ['a value of spaces that ends badly', `x:${' '.repeat(60_000)}\x01`],
+  ['a connection with spaces inside', `connection: a${' '.repeat(60_000)}b`],
+  ['a value of spaces and tabs', `x:${' \t'.repeat(30_000)}\x7f`],
+])('%s does not hold the server up: regression', async (_, line) => {
+  const { port } = await bench(openPolicy)
+  const startedAt = performance.now()
+  const answer = await say(port, `GET / HTTP/1.1\r\nHost: x\r\n${line}\r\n\r\n`, { end: true })
+  expect(answer).toMatch(/^HTTP\/1\.1 40[04] /)
+  // It took hours.
+  expect(performance.now() - startedAt).toBeLessThan(5000)
+})
+
+test('a head of more headers than anyone sends is refused: regression', async () => {
+  const { port } = await bench(openPolicy)
+  const lines = Array.from({ length: 5000 }, (_, index) => `a${index.toString(36)}:b\r\n`).join('')
+  const answer = await say(port, `GET / HTTP/1.1\r\nHost: x\r\n${lines}\r\n`, { end: true })
+  expect(answer).toStartWith('HTTP/1.1 431 ')
+})
+
 test('a head that takes too long is refused, a connection that says nothing is closed: regression', async () => {
   const parts = {
     dial: () => Promise.reject(new Error('not asked for')),
