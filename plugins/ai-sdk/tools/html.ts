@@ -1,55 +1,93 @@
-const unseen = 'script, style, noscript, template, svg, iframe, head'
-const blocks =
-  'p, div, section, article, header, footer, main, nav, aside, br, hr, tr, table, ul, ol, blockquote, pre, form, h1, h2, h3, h4, h5, h6, li'
+import { Tokenizer } from 'htmlparser2'
 
-/** A page as text: what a person reads of it, headings and list items marked, links with their addresses. */
-export async function htmlToText(html: string): Promise<string> {
+const unseen = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'head'])
+const blocks = new Set([
+  ...['p', 'div', 'section', 'article', 'header', 'footer', 'main', 'nav', 'aside', 'br', 'hr', 'tr', 'table', 'ul'],
+  ...['ol', 'li', 'blockquote', 'pre', 'form', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'],
+])
+const NO_BREAK_SPACE = 0xa0
+
+/**
+ * A page as text: what a person reads of it, headings and list items marked, links with their addresses. It is read tag by
+ * tag: a tree, or a list of the open elements, takes hours for a page that opens a million of them.
+ */
+export function htmlToText(html: string): string {
   const pieces: string[] = []
-  const page = new HTMLRewriter()
-    .on(blocks, {
-      element(element) {
-        const heading = /^h([1-6])$/.exec(element.tagName)
-        pieces.push('\n', heading ? `${'#'.repeat(Number(heading[1]))} ` : element.tagName === 'li' ? '- ' : '')
-        if (element.canHaveContent && !element.selfClosing) element.onEndTag(() => void pieces.push('\n'))
+  /** The element that is passed over now, and how many of its name are open in it. */
+  let hidden: { name: string; depth: number } | undefined
+  let link = ''
+  let tag = ''
+  let attribute = ''
+  let href = ''
+
+  function open(): void {
+    if (hidden?.name === 'head' && tag === 'body') hidden = undefined
+    if (hidden) hidden.depth += hidden.name === tag ? 1 : 0
+    else if (unseen.has(tag)) hidden = { name: tag, depth: 1 }
+    else if (blocks.has(tag)) pieces.push('\n', markOf(tag))
+    else if (tag === 'td' || tag === 'th') pieces.push(' | ')
+    else if (tag === 'a') {
+      closeLink()
+      link = /^https?:/.test(href) ? href : ''
+    }
+  }
+
+  function close(name: string): void {
+    if (hidden) {
+      if (hidden.name === name) hidden.depth -= 1
+      if (hidden.depth === 0) hidden = undefined
+    } else if (name === 'a') closeLink()
+    else if (blocks.has(name)) pieces.push('\n')
+  }
+
+  function closeLink(): void {
+    if (link) pieces.push(` (${link})`)
+    link = ''
+  }
+
+  const say = (text: string) => {
+    if (!hidden) pieces.push(text.replace(/\s+/g, ' '))
+  }
+  const nothing = () => {}
+  const tokenizer = new Tokenizer(
+    { decodeEntities: true, recognizeSelfClosing: true },
+    {
+      onopentagname(start, end) {
+        tag = html.slice(start, end).toLowerCase()
+        href = ''
       },
-    })
-    .on('td, th', { element: () => void pieces.push(' | ') })
-    .on('a[href]', {
-      element(element) {
-        const href = element.getAttribute('href') ?? ''
-        if (/^https?:/.test(href)) element.onEndTag(() => void pieces.push(` (${href})`))
+      onattribname(start, end) {
+        attribute = html.slice(start, end).toLowerCase()
       },
-    })
-    .onDocument({
-      text(chunk) {
-        pieces.push(chunk.text.replace(/\s+/g, ' '))
+      onattribdata(start, end) {
+        if (attribute === 'href') href += html.slice(start, end)
       },
-    })
-  const seen = new HTMLRewriter().on(unseen, { element: element => void element.remove() })
-  await page.transform(seen.transform(new Response(html))).text()
-  return decodeEntities(pieces.join(''))
+      onattribentity(code) {
+        if (attribute === 'href') href += String.fromCodePoint(code)
+      },
+      onopentagend: open,
+      onselfclosingtag() {
+        open()
+        if (hidden) close(tag)
+      },
+      onclosetag: (start, end) => close(html.slice(start, end).toLowerCase()),
+      ontext: (start, end) => say(html.slice(start, end)),
+      ontextentity: code => say(code === NO_BREAK_SPACE ? ' ' : String.fromCodePoint(code)),
+      ...{ onattribend: nothing, oncdata: nothing, oncomment: nothing, ondeclaration: nothing, onend: nothing },
+      onprocessinginstruction: nothing,
+    },
+  )
+  tokenizer.write(html)
+  tokenizer.end()
+  return pieces
+    .join('')
     .replace(/[ \t]+/g, ' ')
     .replace(/ ?\n ?/g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }
 
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  mdash: '—',
-  ndash: '–',
-  hellip: '…',
-  copy: '©',
+function markOf(tag: string): string {
+  const level = /^h([1-6])$/.exec(tag)?.[1]
+  return level ? `${'#'.repeat(Number(level))} ` : tag === 'li' ? '- ' : ''
 }
-
-const decodeEntities = (text: string): string =>
-  text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|([a-z]+));/gi, (all, hex, decimal, name) => {
-    if (name) return entities[name] ?? all
-    const code = hex ? Number.parseInt(hex, 16) : Number(decimal)
-    return code <= 0x10_ffff ? String.fromCodePoint(code) : all
-  })

@@ -27,7 +27,7 @@ export const webFetch = defineTool({
       const { text, isCut } = await readBounded(response)
       if (!response.ok) throw new Error(`${url} answered ${response.status}. ${cutEnd(text, '', 1000)}`)
       if (text.includes('\0')) throw new Error(`${url} is not text (${type}). Get it with a command, if you need it.`)
-      const readable = /html/i.test(type) || /^\s*<(!doctype html|html)/i.test(text) ? await htmlToText(text) : text
+      const readable = /html/i.test(type) || /^\s*<(!doctype html|html)/i.test(text) ? htmlToText(text) : text
       const head = [`Content of ${url}`, ...(prompt ? [`Looked for: ${prompt}`] : []), ''].join('\n')
       return cutEnd(`${head}\n${readable.trim()}`, isCut ? 'The page is larger than 5 MB.' : 'The page goes on.')
     } catch (error) {
