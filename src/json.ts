@@ -10,8 +10,16 @@ export const objectOf = (value: unknown): JsonObject | undefined => (isObject(va
 /** The objects of a list; none for any other value. */
 export const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** The value of a text; undefined when it is not JSON. */
+/** Deeper than any honest message, and not deep enough to overflow the stack of whatever walks or writes it later. */
+const MAX_DEPTH = 500
+
+/** Whether a JSON text has more than 500 arrays and objects inside each other. */
+export const isTooDeep = (text: Uint8Array): boolean =>
+  text.byteLength > MAX_DEPTH && shapeOf(text, { depth: MAX_DEPTH, values: Number.POSITIVE_INFINITY }).depth > MAX_DEPTH
+
+/** The value of a text; undefined when it is not JSON, or nested deeper than 500 levels. */
 export function parseJson(text: string): unknown {
+  if (text.length > MAX_DEPTH && isTooDeep(Buffer.from(text))) return undefined
   try {
     return JSON.parse(text)
   } catch {

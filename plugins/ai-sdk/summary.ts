@@ -37,9 +37,15 @@ export function lastRequest(covered: readonly Entry[]): string {
     if (message.role !== 'user' || typeof message.content === 'string') continue
     const text = message.content.map(part => (part.type === 'text' ? part.text : '')).join('\n')
     // A summary before this one has kept it so.
-    const request = /<request>\n([\s\S]*)\n<\/request>/.exec(text)?.[1] ?? text
+    const request = keptRequest(text) ?? text
     if (request.trim() === '') continue
     return `\n\nThe user's last message, word for word:\n<request>\n${cutMiddle(request, MAX_REQUEST_CHARS)}\n</request>`
   }
   return ''
+}
+
+function keptRequest(text: string): string | undefined {
+  const [open, close] = ['<request>\n', '\n</request>']
+  const [start, end] = [text.indexOf(open), text.lastIndexOf(close)]
+  return start >= 0 && end >= start + open.length ? text.slice(start + open.length, end) : undefined
 }

@@ -91,4 +91,11 @@ const textOf = ({ parts }: StoredMessage): string =>
 const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 
 /** Words with the space around them: together they are the text. */
-const wordsOf = (text: string): string[] => text.match(/\s*\S+(\s+$)?/g) ?? []
+function wordsOf(text: string): string[] {
+  const words = text.split(/(?<=\S)(?=\s)/)
+  // The space at the end belongs to the last word.
+  const last = words.pop() ?? ''
+  if (last.trim() !== '') return [...words, last]
+  const word = words.pop()
+  return word === undefined ? [] : [...words, word + last]
+}

@@ -51,7 +51,7 @@ const allowed = [
 ]
 
 /** Families of names: `python3.11`, `java-17-openjdk`. */
-const allowedPattern = /^(python3\.\d+|java-\d+.*|lua\d.*)$/
+const allowedPattern = /^(python3\.\d+|java-\d.*|lua\d.*)$/
 
 /** Directories of the host that environments on the host base see, read-only. */
 export function hostDirectories(): string[] {

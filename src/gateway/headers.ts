@@ -45,12 +45,11 @@ export function upstreamHeaders(from: Headers, { key }: Provider, wire: CallWire
   return headers
 }
 
-const shown =
-  /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|request-id|x-request-id|.*ratelimit.*)$/
+const shown = /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|request-id|x-request-id)$/
 
 /** The headers of the answer: what a client acts on, and nothing of the operator's account. */
 export function answerHeaders({ headers: from, status }: Response): Headers {
-  const headers = new Headers([...from].filter(([name]) => shown.test(name)))
+  const headers = new Headers([...from].filter(([name]) => shown.test(name) || name.includes('ratelimit')))
   // A key that the provider refuses does not get better by asking again.
   if (status === 401 || status === 403) headers.set('x-should-retry', 'false')
   return headers

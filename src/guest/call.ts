@@ -165,6 +165,8 @@ export class Call {
 
   #take(lane: Lane, state: Incoming, bytes: Buffer): void {
     if (state.ended) throw new Error('bytes after the end of a lane')
+    // No window counts it, and it says nothing: a peer could send them without end.
+    if (bytes.byteLength === 0) return
     state.unread += bytes.byteLength
     if (state.unread > WINDOW_BYTES) throw new Error('more bytes than the window allows')
     if (state.discarding) this.#credit(lane, state, bytes.byteLength)

@@ -1,3 +1,5 @@
+import { isTooDeep } from '../json.ts'
+
 /**
  * The frames between a server and the guest in a sandbox, over any byte stream:
  * u32 payload length, u8 kind, u32 call, payload. Numbers are big-endian.
@@ -69,4 +71,8 @@ const isKind = (value: number): value is Kind => value <= kinds.close
 
 export const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-export const parse = (payload: Buffer): unknown => JSON.parse(payload.toString('utf8'))
+/** Throws for what is not JSON, or is nested too deep. */
+export function parse(payload: Buffer): unknown {
+  if (isTooDeep(payload)) throw new Error('a message that is nested too deep')
+  return JSON.parse(payload.toString('utf8'))
+}

@@ -13,7 +13,7 @@ export function answerPermission(params: JsonObject, known: JsonObject, options:
   const { permissionMode, disallowedTools = [], mcpServers = {} } = options
   const name = toolNameOf(call, Object.keys(mcpServers))
   const isDisallowed = disallowedTools
-    .map(rule => rule.replace(/\(.*$/, '').trim())
+    .map(rule => (rule.split('(', 1)[0] ?? '').trim())
     .some(rule => rule === name || (rule.startsWith('mcp__') && name.startsWith(`${rule}__`)))
   const isAllowed = !isDisallowed && (permissionMode !== 'plan' || readOnlyKinds.includes(call.kind))
   const kinds = isAllowed ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always']

@@ -55,13 +55,19 @@ const mcpName = (title: string): string | undefined => (/^mcp__\w+/.test(title) 
 
 /** Each program joins a server's name and its tool's in its own way: `S_T`, `S.T`, `mcp.S.T`, `S__T`, `S/T`. */
 function serverToolName(said: string, servers: readonly string[]): string | undefined {
+  const bare = said.replace(/^mcp[._]+/, '')
   for (const server of servers) {
-    const pattern = new RegExp(`^(?:mcp[._]+)?${server.replace(/[-_]/g, '[-_]')}[._/: ]+([\\w-]+)`)
-    const tool = pattern.exec(said)?.[1]
-    if (tool !== undefined) return clean(`mcp__${server}__${tool}`)
+    for (const text of [bare, said]) {
+      if (alike(text.slice(0, server.length)) !== alike(server)) continue
+      const tool = /^[._/: ]+([\w-]+)/.exec(text.slice(server.length))?.[1]
+      if (tool !== undefined) return clean(`mcp__${server}__${tool}`)
+    }
   }
   return undefined
 }
+
+/** Some programs write one for the other. */
+const alike = (name: string): string => name.replaceAll('-', '_')
 
 const clean = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64)
 

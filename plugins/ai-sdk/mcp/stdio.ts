@@ -1,5 +1,6 @@
 import type { MCPClientConfig } from '@ai-sdk/mcp'
 import { lines } from '../../../src/guest/lines.ts'
+import { parseJson } from '../../../src/json.ts'
 import type { EngineContext, McpServer } from '../../../src/plugin.ts'
 
 type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
@@ -58,7 +59,7 @@ export function createStdioTransport(
   async function read(stdout: ReadableStream<Uint8Array>): Promise<void> {
     for await (const line of lines(stdout)) {
       try {
-        transport.onmessage?.(parse(JSON.parse(line)))
+        transport.onmessage?.(parse(parseJson(line)))
       } catch {
         // Servers print other things too.
       }

@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import { z } from 'zod'
 import { runShell } from '../../../src/guest/shell.ts'
 import { cutEnd } from '../output.ts'
+import { MAX_GLOB_CHARS } from './grep-command.ts'
 import { defineTool, resolvePath, type ToolContext } from './tool.ts'
 
 const MAX_FILES = 100
@@ -13,7 +14,7 @@ export const glob = defineTool({
   description:
     'Finds files by a pattern such as "**/*.ts" or "src/*.{js,css}", the last changed first. Leaves out .git, and node_modules unless the pattern names it.',
   input: z.object({
-    pattern: z.string().min(1).describe('The glob pattern'),
+    pattern: z.string().min(1).max(MAX_GLOB_CHARS).describe('The glob pattern'),
     path: z.string().optional().describe('Where to look; the working directory unless given'),
   }),
   isReadOnly: true,
@@ -35,7 +36,10 @@ export const glob = defineTool({
 })
 
 /** The directories of an absolute pattern before its first special character. */
-const staticPart = (pattern: string): string => pattern.slice(0, pattern.search(/[^/]*[*?[{]|[^/]*$/)) || '/'
+function staticPart(pattern: string): string {
+  const special = pattern.search(/[*?[{]/)
+  return pattern.slice(0, pattern.lastIndexOf('/', special < 0 ? pattern.length : special) + 1) || '/'
+}
 
 interface FoundFile {
   path: string

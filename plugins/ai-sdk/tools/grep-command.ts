@@ -1,3 +1,7 @@
+/** Longer than any that a person writes; each takes time for each file. */
+export const MAX_GLOB_CHARS = 1000
+const MAX_PATTERNS = 200
+
 export interface GrepQuery {
   /** Absolute. */
   root: string
@@ -50,8 +54,23 @@ function common({ mode, ignoreCase, lineNumbers, before, after }: GrepQuery): st
 /** grep compares only a file's name, wherever it lies. */
 const baseOf = (glob: string): string => glob.slice(glob.lastIndexOf('/') + 1)
 
-/** One pattern for each choice of the first braces: grep knows none. */
+/** One pattern for each choice of braces: grep knows none. Throws when that are too many; each brace may double them. */
 function expandBraces(glob: string): string[] {
-  const [all, before = '', choices = '', after = ''] = /^(.*?)\{([^{}]*)\}(.*)$/.exec(glob) ?? []
-  return all === undefined ? [glob] : choices.split(',').flatMap(choice => expandBraces(before + choice + after))
+  let patterns = [glob]
+  for (;;) {
+    const expanded = patterns.flatMap(expandFirst)
+    if (expanded.length > MAX_PATTERNS) throw new Error(`glob: its braces make more than ${MAX_PATTERNS} patterns.`)
+    if (expanded.every((pattern, index) => pattern === patterns[index])) return patterns
+    patterns = expanded
+  }
+}
+
+/** The first braces that have none inside. */
+function expandFirst(pattern: string): string[] {
+  let end = pattern.indexOf('}')
+  while (end >= 0 && pattern.lastIndexOf('{', end) < 0) end = pattern.indexOf('}', end + 1)
+  if (end < 0) return [pattern]
+  const start = pattern.lastIndexOf('{', end)
+  const choices = pattern.slice(start + 1, end).split(',')
+  return choices.map(choice => pattern.slice(0, start) + choice + pattern.slice(end + 1))
 }

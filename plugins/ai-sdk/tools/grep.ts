@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { runShell } from '../../../src/guest/shell.ts'
 import { cutEnd } from '../output.ts'
-import { grepCommand, ripgrepCommand } from './grep-command.ts'
+import { grepCommand, MAX_GLOB_CHARS, ripgrepCommand } from './grep-command.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
 const TIMEOUT_MS = 60_000
@@ -16,7 +16,7 @@ export const grep = defineTool({
   input: z.object({
     pattern: z.string().min(1).describe('The regular expression'),
     path: z.string().optional().describe('A file or directory; the working directory unless given'),
-    glob: z.string().optional().describe('Only files whose name matches, such as "*.{ts,tsx}"'),
+    glob: z.string().max(MAX_GLOB_CHARS).optional().describe('Only files whose name matches, such as "*.{ts,tsx}"'),
     output_mode: z.enum(['content', 'files_with_matches', 'count']).optional(),
     '-i': z.boolean().optional().describe('Without regard to case'),
     '-n': z.boolean().optional().describe('With line numbers (content; default true)'),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cutEnd } from '../output.ts'
+import { MAX_GLOB_CHARS } from './grep-command.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
 export const list = defineTool({
@@ -7,7 +8,7 @@ export const list = defineTool({
   description: 'Lists a directory. For files anywhere below one use Glob.',
   input: z.object({
     path: z.string().min(1).describe('The absolute path of the directory'),
-    ignore: z.array(z.string()).optional().describe('Glob patterns of names to leave out'),
+    ignore: z.array(z.string().max(MAX_GLOB_CHARS)).max(100).optional().describe('Glob patterns of names to leave out'),
   }),
   isReadOnly: true,
   async run({ path, ignore = [] }, context) {

@@ -73,7 +73,8 @@ export async function* readMessages(source: Source, maxBytes: number): AsyncGene
       throw new ProtocolError(1002, 'a message is not continued in order')
     }
     opcode ??= frame.opcode
-    pieces.push(frame.payload)
+    // An empty part counts for no bound: there could be any number of them.
+    if (frame.payload.byteLength > 0) pieces.push(frame.payload)
     bytes += frame.payload.byteLength
     if (!frame.isLast) continue
     const whole = Buffer.concat(pieces)
