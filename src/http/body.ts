@@ -5,6 +5,7 @@ import { readBody } from '../bytes.ts'
 import { ApiError } from '../errors.ts'
 import { fieldOf, shapeOf } from '../json.ts'
 import type { Loan } from '../memory.ts'
+import { assertNames } from './unknown-fields.ts'
 
 const { bodyBytes, jsonDepth, jsonValues } = bounds
 
@@ -13,10 +14,15 @@ const MAX_PATH_LENGTH = 1000
 
 /**
  * A route's parser and schema for a JSON body, whatever content type it says. Checked here and not by Elysia, which
- * takes arrays for objects, takes seconds to describe a large body that is wrong, and shows what was sent.
+ * takes arrays for objects, takes seconds to describe a large body that is wrong, and shows what was sent. `assertForm`
+ * throws for what it can name better than the schema.
  */
-export const json = <Schema extends TSchema>(schema: Schema) => ({
-  parse: ({ request }: { request: Request }) => readJsonAs(schema, request),
+export const json = <Schema extends TSchema>(schema: Schema, assertForm: (value: unknown) => void = () => {}) => ({
+  parse: async ({ request }: { request: Request }) => {
+    const value = await readJson(request)
+    assertForm(value)
+    return checked(schema, value)
+  },
   body: described(schema),
 })
 
@@ -65,11 +71,13 @@ export function parse(bytes: Uint8Array, field: string): unknown {
 
 /** The value, when it fits. Throws invalid_request with the name of the first field that does not, never its value. */
 function checked(schema: TSchema, value: unknown): unknown {
+  assertNames(schema, value)
   if (Value.Check(schema, value)) return value
   const issue = Value.Errors(schema, value).First()
   const field = excerpt(fieldOf(issue?.path.slice(0, MAX_PATH_LENGTH) ?? '')) || 'body'
   throw new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
 }
 
-/** For Elysia's types and the API's description: it closes a schema that it is given to keys that are not known. */
-const described = <Schema extends TSchema>(schema: Schema) => CloneType(schema, { additionalProperties: true })
+/** For Elysia's types and the API's description: Elysia takes a schema that does not say so to have no other keys. */
+const described = <Schema extends TSchema>(schema: Schema) =>
+  CloneType(schema, schema.additionalProperties === false ? {} : { additionalProperties: true })

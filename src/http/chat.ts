@@ -8,6 +8,7 @@ import { getThread } from '../core/threads.ts'
 import { newId } from '../db/id.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
+import { isObject } from '../json.ts'
 import type { Watched } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import { streamHeaders } from '../stream/frame.ts'
@@ -76,7 +77,7 @@ export const chatRoutes = (runtime: Runtime) =>
         if (background) return status(202, { sandboxId, threadId, status: 'running' })
         return sse(runtime.runs.watch(run))
       },
-      { params: SlugParams, ...json(Chat) },
+      { params: SlugParams, ...json(Chat, assertMessages) },
     )
     .get(
       '/:slug/:sandboxId/stream',
@@ -97,6 +98,21 @@ export const chatRoutes = (runtime: Runtime) =>
       },
       { params: StreamParams, query: StreamQuery },
     )
+
+const FORM = '"messages":[{"role":"user","parts":[{"type":"text","text":"Hello"}]}]'
+
+/** Throws invalid_request that shows the form, for what people send who know another API's. */
+function assertMessages(body: unknown): void {
+  if (!isObject(body)) return
+  const { messages } = body
+  const wrong = (field: string, what: string) => {
+    throw new ApiError('invalid_request', `${field}: ${what}; send ${FORM}`, { field })
+  }
+  if (messages === undefined) wrong('messages', 'required')
+  const isOther = (each: unknown) => isObject(each) && each.parts === undefined && each.content !== undefined
+  const index = Array.isArray(messages) ? messages.findIndex(isOther) : -1
+  if (index >= 0) wrong(`messages.${index}.content`, 'a message has parts here')
+}
 
 const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
 

@@ -2,23 +2,35 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../bounds.ts'
 import { createToken } from '../core/access.ts'
+import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
 import { Lifetime, lifetimeMs } from './lifetime.ts'
 import { Slug } from './schema.ts'
 
-const CreateToken = Type.Object({
-  agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
-  userId: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.id })),
-  expiresIn: Lifetime,
-})
+/** Closed: a field that is not known may be meant to narrow what the token is for. */
+const CreateToken = Type.Object(
+  {
+    agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
+    agent: Type.Optional(Slug),
+    userId: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.id })),
+    expiresIn: Lifetime,
+  },
+  { additionalProperties: false },
+)
 
 export const tokenRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/tokens' }).post(
     '/',
     ({ request, body, status }) => {
-      const { agents, userId, expiresIn } = body
+      const { agent, userId, expiresIn } = body
+      if (agent !== undefined && body.agents) {
+        throw new ApiError('invalid_request', 'agent: name one agent, or agents as a list, not both', {
+          field: 'agent',
+        })
+      }
+      const agents = agent === undefined ? body.agents : [agent]
       const token = createToken(runtime, callerOf(request), {
         lifetimeMs: lifetimeMs(expiresIn),
         ...(agents && { agents }),
