@@ -78,10 +78,11 @@ const limited: Record<string, Condition[][]> = {
   personality: personalities.map(persona => [is(0, persona)]),
   // The limit of file locks is the guest's mark on what it starts: it is changed for process 1 alone.
   setrlimit: limits.map(limit => [is(0, limit)]),
+  // Nor any other limit of process 1: without files or threads the guest is of no use. A thread's id would do as well.
   prlimit64: [
-    ...limits.map(limit => [is(1, limit)]),
-    [is(1, RLIMIT_LOCKS), { index: 2, op: 'SCMP_CMP_EQ', value: 0, valueTwo: 0 }],
-    [is(1, RLIMIT_LOCKS), is(0, 1)],
+    [{ index: 2, op: 'SCMP_CMP_EQ', value: 0, valueTwo: 0 }],
+    ...limits.map(limit => [is(0, 0), is(1, limit)]),
+    [is(0, 1), is(1, RLIMIT_LOCKS)],
   ],
 }
 

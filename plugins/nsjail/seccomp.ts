@@ -2,11 +2,15 @@
 const words = (argument: string, values: number[]) =>
   values.map(value => `(${argument} & 0xffffffff) == ${value}`).join(' || ')
 
+/** Of setrlimit and prlimit: file locks. */
+const locks = words('resource', [10])
+
 /**
  * What a jail may not ask of the kernel, in kafel's language: mounts and namespaces (also by clone's flags), tracing,
  * keys, kernel modules, clocks, vsock and other ways past the network namespace, terminal injection. clone3 and
  * io_uring answer "no such call", so that programs fall back: a filter cannot see their arguments. The limit of file
  * locks (10) is the guest's mark on what it starts: it is changed for pid 1 alone, and by nothing else that wants to hide.
+ * No other limit of another process is changed, also by its threads' ids: without files or threads the guest is of no use.
  */
 export const seccompPolicy = `POLICY threadbox {
   ERRNO(38) { clone3, io_uring_setup, io_uring_enter, io_uring_register },
@@ -24,8 +28,10 @@ export const seccompPolicy = `POLICY threadbox {
     mbind, set_mempolicy, migrate_pages, move_pages, set_mempolicy_home_node,
     socket(family) { ${words('family', [38, 40, 15, 44, 21, 17])} },
     ioctl(fd, cmd) { ${words('cmd', [0x5412, 0x541c])} },
-    setrlimit(resource) { ${words('resource', [10])} },
-    prlimit64(pid, resource, limit) { (${words('resource', [10])}) && limit != 0 && pid != 1 },
+    setrlimit(resource) { ${locks} },
+    prlimit64(pid, resource, limit) {
+      limit != 0 && ((pid != 0 && pid != 1) || (pid == 0 && ${locks}) || (pid == 1 && (resource & 0xffffffff) != 10))
+    },
     personality(persona) { persona != 0 && persona != 0xffffffff && persona != 0x0040000 }
   }
 }

@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import type { ProcessExit, TerminalSize } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
+import type { OwnLimits } from './own-limits.ts'
 import { createInput, type Descriptor, descriptorOf, type Input, pump } from './pipes.ts'
 import { proxyVariables } from './proxy-variables.ts'
 import type { Reaper } from './reaper.ts'
@@ -12,6 +13,7 @@ import { signal, type Trees } from './tree.ts'
 
 export interface GuestSystem {
   libc: Libc
+  limits: OwnLimits
   trees: Trees
   reaper: Reaper
   /** How many processes commands may have. The guest itself has some to spare: it ends when it cannot make a thread. */
@@ -82,13 +84,13 @@ export async function runCommand(call: Call, request: SpawnRequest, system: Gues
 
 /** Starts a command under a mark of its own. Throws a GuestError when that is not possible. */
 export function startCommand(request: CommandRequest, system: GuestSystem, sink: Sink): Command {
-  const { libc, trees, reaper, maxProcesses, ownVariables } = system
+  const { libc, limits, trees, reaper, maxProcesses, ownVariables } = system
   const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new GuestError('invalid_request', `cwd: no such directory: ${cwd}`)
   }
-  const ends = pty ? terminalEnds(libc, pty) : pipeEnds(libc, request.stdin)
+  const ends = openEnds(request, system)
   const mark = trees.mark()
   let child: Bun.Subprocess
   try {
@@ -100,8 +102,10 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
         detached: true,
       })
     child = maxProcesses === undefined ? start() : libc.withSoftLimit(RLIMIT_NPROC, maxProcesses, start)
+    trees.confirm(child.pid, mark)
   } catch (error) {
     for (const each of ends.ours) each.close()
+    limits.assertKept()
     const { code = '', message } = error as NodeJS.ErrnoException
     const isFull = code === 'EAGAIN' || code === 'ENOMEM'
     throw new GuestError(
@@ -144,6 +148,15 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
     resize(size) {
       if (pty && ends.stdout.isOpen) libc.resizeTerminal(ends.stdout.fd, size)
     },
+  }
+}
+
+function openEnds({ pty, stdin }: CommandRequest, { libc, limits }: GuestSystem): Ends {
+  try {
+    return pty ? terminalEnds(libc, pty) : pipeEnds(libc, stdin)
+  } catch (error) {
+    limits.assertKept()
+    throw error
   }
 }
 

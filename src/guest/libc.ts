@@ -15,6 +15,11 @@ export interface Libc {
   lowerLimit(resource: number, value: bigint): void
   /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
   withSoftLimit<Result>(resource: number, value: bigint, start: () => Result): Result
+  /**
+   * Gives this process a saved group that is not its group: Linux then lets nobody set its limits who has no power over all
+   * limits, for it wants all of one's groups to be the other's. False where there is no other group to have.
+   */
+  guardLimits(): boolean
   /** Nobody inside can read or trace this process, whatever its user. */
   becomeUndumpable(): void
   /** Pid of a child that has ended and was not waited for; it stays so. Undefined when there is none. */
@@ -49,6 +54,10 @@ export function eraseVariable(name: string): void {
 export const RLIMIT_NPROC = 6
 export const RLIMIT_LOCKS = 10
 
+/** Of nobody: programs that are started have the group that they are started with again. */
+const GUARD_GROUP = 65_532
+const SAME = 0xffffffff
+
 const O_CLOEXEC = 0x80000
 const O_NONBLOCK = 0x800
 const F_SETFL = 4
@@ -72,6 +81,7 @@ export function openLibc(): Libc {
     getrlimit: { args: [i32, pointer], returns: i32 },
     setrlimit: { args: [i32, pointer], returns: i32 },
     prlimit: { args: [i32, i32, pointer, pointer], returns: i32 },
+    setresgid: { args: [u32, u32, u32], returns: i32 },
     prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
     waitid: { args: [i32, u32, pointer, i32], returns: i32 },
     waitpid: { args: [i32, pointer, i32], returns: i32 },
@@ -116,6 +126,9 @@ export function openLibc(): Libc {
       } finally {
         symbols.setrlimit(resource, ptr(own))
       }
+    },
+    guardLimits() {
+      return symbols.setresgid(SAME, SAME, GUARD_GROUP) === 0
     },
     becomeUndumpable() {
       symbols.prctl(PR_SET_DUMPABLE, 0n, 0n, 0n, 0n)

@@ -7,6 +7,7 @@ import { Channel } from './channel.ts'
 import { type GuestSystem, runCommand } from './commands.ts'
 import { describe, list, makeDirectory, move, receiveFile, remove, sendFile } from './files.ts'
 import { openLibc } from './libc.ts'
+import { keepLimits } from './own-limits.ts'
 import { answerProcesses, createGuestProcesses } from './processes.ts'
 import { listenForProxy, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
@@ -25,10 +26,12 @@ export function serveGuest(listenFd: number): void {
 export function openGuest(): (socket: Socket) => void {
   const libc = openLibc()
   libc.becomeUndumpable()
+  libc.guardLimits()
   process.umask(0o022)
   const { THREADBOX_PROCESSES, THREADBOX_ENVIRONMENT } = process.env
   const system: GuestSystem = {
     libc,
+    limits: keepLimits(),
     trees: createTrees(libc),
     reaper: startReaper(libc),
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,

@@ -9,6 +9,8 @@ import { type Libc, RLIMIT_LOCKS } from './libc.ts'
 export interface Trees {
   /** Marks what this process starts next, and nothing before. Start the command in the same turn. */
   mark(): bigint
+  /** To be called with each process that was started, in the same turn. */
+  confirm(pid: number, mark: bigint): void
   /** SIGKILL to all that carry the mark; resolves when none is alive. */
   kill(mark: bigint): Promise<void>
 }
@@ -32,6 +34,10 @@ export function createTrees(libc: Libc): Trees {
       }
       return last
     },
+    confirm(pid, mark) {
+      // Where root inside can lower it for pid 1, it may have done so in between.
+      if (!carries(pid, mark)) process.exit(1)
+    },
     async kill(mark) {
       // Stopped first: a tree that forks as fast as it dies would never end.
       for (const pid of alive(mark)) signal(pid, 'SIGSTOP')
@@ -43,14 +49,16 @@ export function createTrees(libc: Libc): Trees {
   }
 }
 
+const carries = (pid: number, mark: bigint) => limitsOf(pid).includes(`Max file locks            ${mark} `)
+
 function alive(mark: bigint): number[] {
-  const line = `Max file locks            ${mark} `
   return readdirSync('/proc')
     .map(Number)
-    .filter(pid => pid > 0 && pid !== process.pid && limitsOf(pid).includes(line) && !isZombie(pid))
+    .filter(pid => pid > 0 && pid !== process.pid && carries(pid, mark) && !isZombie(pid))
 }
 
-function limitsOf(pid: number): string {
+/** Empty when it cannot be read. */
+export function limitsOf(pid: number | 'self'): string {
   try {
     return readFileSync(`/proc/${pid}/limits`, 'latin1')
   } catch {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { newId } from '../../src/db/id.ts'
 import { runShell } from '../../src/guest/shell.ts'
 import type { Backend, Environment, PluginContext } from '../../src/plugin.ts'
+import { expectLimitsKept, expectNoneEscapes } from './marks.ts'
 import { expectOwnFilesRefused } from './own-files.ts'
 
 /**
@@ -269,6 +270,14 @@ export function describeEscapes(
     )
 
     test("the guest's own files in /proc are not to be had", () => expectOwnFilesRefused(environment))
+
+    test('root inside cannot take the limits of the guest', () => expectLimitsKept(environment))
+
+    test('root inside cannot race the mark of what is started', async () => {
+      const raced = await backend.create({ id: newId('env'), limits })
+      await expectNoneEscapes(raced)
+      await raced.destroy()
+    })
 
     test('locks and watches on what every environment has reach no other, nor the host', async () => {
       const command = ['python3', '-c', `DEVICES = ${ownDevices ? 'True' : 'False'}${watcherProgram}`]

@@ -451,11 +451,21 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       expect(await leftovers(environment.id)).toEqual([])
     })
 
-    test('a jail whose root takes the mark of pid 1 away starts anew with its next use: regression', async () => {
+    test('the mark of pid 1 is not for root inside to take: regression', async () => {
       const environment = await created()
-      expect(
-        await output(environment, 'python3 -c "import resource; resource.prlimit(1, 10, (5, 5))"; echo kept >/tmp/f'),
-      ).toBe('')
+      const take = 'python3 -c "import resource; resource.prlimit(1, 10, (5, 5))" 2>&1 | tail -n 1; echo kept >/tmp/f'
+      expect(await output(environment, take)).toContain('PermissionError')
+      expect(await output(environment, 'cat /tmp/f')).toBe('kept')
+      await environment.destroy()
+    })
+
+    test('a jail whose guest can start nothing any more starts anew with its next use: regression', async () => {
+      const data = newDirectory('wedged')
+      const environment = await backendIn(data).create({ id: newId(), limits })
+      await run(environment, 'echo kept >/tmp/f')
+      const nsjail = readText(join(data, 'sandboxes', environment.id, 'pid')).trim()
+      const guest = readText(`/proc/${nsjail}/task/${nsjail}/children`).trim()
+      expect(Bun.spawnSync(['prlimit', '--pid', guest, '--nofile=1:1']).exitCode).toBe(0)
       await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
       expect(await output(environment, 'cat /tmp/f')).toBe('kept')
       await environment.destroy()
