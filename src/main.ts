@@ -51,6 +51,12 @@ async function runCommand(args: readonly string[]): Promise<number> {
       return 0
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(given)) ? 0 : 1
+    case 'sandboxes':
+      await (await import('./cli/sandboxes.ts')).sandboxes(given)
+      return 0
+    case 'threads':
+      await (await import('./cli/threads.ts')).threads(given)
+      return 0
     case 'run':
       return await (await import('./cli/run.ts')).run(given, loadPlugins)
     case 'exec':

@@ -3,6 +3,7 @@ import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { findAgent, listAgents, removeAgent, saveAgent } from '../db/agents.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { deploy } from './deploy.ts'
+import { printList } from './list.ts'
 import { openData } from './open-data.ts'
 
 /** Works beside a running server, which sees the change at once; a deploy goes through it. */
@@ -13,11 +14,23 @@ export async function agents(given: Given): Promise<void> {
   const db = await openData(settings)
   const { id: teamId } = ensureTeamWithEcho(db, given.find('team') ?? DEFAULT_TEAM)
   if (action === 'apply') {
-    for (const input of await readAgentFiles(subject)) console.log(`${saveAgent(db, teamId, input).slug} is applied.`)
-  } else if (action === 'list') {
-    for (const { slug, name, engine, model = '-' } of listAgents(db, teamId)) {
-      console.log([slug, name, engine, model].join('\t'))
+    for (const input of await readAgentFiles(subject)) {
+      const { slug } = saveAgent(db, teamId, input)
+      if (!given.has('quiet')) console.log(`${slug} is applied.`)
     }
+  } else if (action === 'list') {
+    const rows = listAgents(db, teamId).map(({ slug, name, engine, model }) => ({
+      slug,
+      name,
+      engine,
+      model: model ?? null,
+    }))
+    printList(given, rows, {
+      slug: each => each.slug,
+      name: each => each.name,
+      engine: each => each.engine,
+      model: each => each.model ?? '-',
+    })
   } else if (action === 'show') {
     const agent = findAgent(db, teamId, subject)
     if (!agent) throw new UsageError(`There is no agent ${subject}.`)
@@ -30,7 +43,7 @@ export async function agents(given: Given): Promise<void> {
     )
   } else {
     if (!removeAgent(db, teamId, subject)) throw new UsageError(`There is no agent ${subject}.`)
-    console.log(`${subject} is removed. Its sandboxes stay.`)
+    if (!given.has('quiet')) console.log(`${subject} is removed. Its sandboxes stay.`)
   }
   db.close()
 }

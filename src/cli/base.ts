@@ -1,6 +1,7 @@
 import { readConfig } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import { type Given, UsageError } from './command-line.ts'
+import { printList } from './list.ts'
 
 /** Where the backend nsjail keeps what sandboxes can start from. */
 export interface Bases {
@@ -20,11 +21,14 @@ export async function base(given: Given, open: (dataDirectory: string) => Promis
     await bases.add(name, tarball).catch(error => {
       throw new Error(`${file}: ${messageOf(error)}`)
     })
-    console.log(`${name} is added. Agents start from it by "sandbox": {"base": "${name}"}.`)
+    if (!given.has('quiet')) console.log(`${name} is added. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {
-    for (const { name, sandboxes } of await bases.list()) console.log(`${name}\tused by ${sandboxes}`)
+    printList(given, await bases.list(), {
+      name: each => each.name,
+      sandboxes: each => `used by ${each.sandboxes}`,
+    })
   } else {
     await bases.remove(name)
-    console.log(`${name} is removed.`)
+    if (!given.has('quiet')) console.log(`${name} is removed.`)
   }
 }

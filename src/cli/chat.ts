@@ -1,7 +1,10 @@
 import { createInterface } from 'node:readline/promises'
+import { version } from '../../package.json'
+import { type ChatCommand, chatHelp, findChatCommand } from './chat-commands.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { findLastThread, rememberThread } from './last-thread.ts'
-import { plainRenderer, printable, terminalRenderer } from './render.ts'
+import { printable } from './printable.ts'
+import { plainRenderer, terminalRenderer } from './render.ts'
 import { findServer, type Place, type ServerClient } from './server-client.ts'
 
 /** How long a cancel may take once its user has left. */
@@ -11,6 +14,8 @@ interface Conversation {
   server: ServerClient
   agent: string
   place: Place | undefined
+  /** The reply's text and nothing else. */
+  isQuiet: boolean
 }
 
 /**
@@ -24,11 +29,12 @@ export async function chat(given: Given): Promise<boolean> {
   if ((sandboxId === undefined) !== (threadId === undefined))
     throw new UsageError('--sandbox and --thread: each wants the other')
   const named = sandboxId && threadId ? { sandboxId, threadId } : undefined
-  const conversation: Conversation = { server, agent, place: named }
+  const conversation: Conversation = { server, agent, place: named, isQuiet: given.has('quiet') }
 
   const isInteractive = words.length === 0 && process.stdin.isTTY
   if (!isInteractive) return await say(conversation, words.join(' ') || (await Bun.stdin.text()))
   if (!named && !given.has('new')) conversation.place = await findLastThread(server.url, agent)
+  if (!conversation.isQuiet) console.log(banner(conversation))
   await showHistory(conversation)
   await converse(conversation)
   return true
@@ -53,6 +59,12 @@ async function converse(conversation: Conversation): Promise<void> {
     const text = await Promise.race([left, terminal.question(`${conversation.agent} › `)])
     if (text === undefined) break
     if (text.trim() === '') continue
+    const command = findChatCommand(text)
+    if (command === 'exit') break
+    if (command) {
+      obey(command, conversation)
+      continue
+    }
     isTalking = true
     isCancelling = false
     const answered = say(conversation, text).catch(error => console.error(error.message))
@@ -61,16 +73,35 @@ async function converse(conversation: Conversation): Promise<void> {
   }
   // Left with a second Ctrl-C: the first one's cancel is still to arrive.
   if (cancelled) await Promise.race([cancelled, Bun.sleep(LEAVE_WITHIN_MS)])
+  terminal.close()
   console.log()
+}
+
+const banner = ({ server, agent, place }: Conversation): string =>
+  printable(
+    `threadbox ${version}: ${agent} in ${place?.sandboxId ?? 'a new sandbox'} at ${server.url}. /help shows commands.`,
+  )
+
+function obey(command: Exclude<ChatCommand, 'exit'>, conversation: Conversation): void {
+  const { place } = conversation
+  if (command === 'help') console.log(chatHelp())
+  else if (command === 'new') {
+    conversation.place = undefined
+    console.log('The next message begins a new thread in a new sandbox.')
+  } else if (!place) console.log('The first message makes a sandbox.')
+  else
+    console.log(
+      printable(`sandbox ${place.sandboxId}, thread ${place.threadId}\nIts shell: threadbox shell ${place.sandboxId}`),
+    )
 }
 
 /** Shows the reply as it comes. False when it failed. */
 async function say(conversation: Conversation, text: string): Promise<boolean> {
-  const { server, agent } = conversation
+  const { server, agent, isQuiet } = conversation
   const write = (words: string) => void process.stdout.write(words)
   const renderer = process.stdout.isTTY
     ? terminalRenderer(write)
-    : plainRenderer(write, words => void process.stderr.write(words))
+    : plainRenderer(write, words => void process.stderr.write(words), isQuiet ? () => {} : write)
   const { chunks, ...place } = await server.chat(agent, text, conversation.place)
   conversation.place = place
   await rememberThread(server.url, agent, place)

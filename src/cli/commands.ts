@@ -1,4 +1,5 @@
 import type { Flag } from '../arguments.ts'
+import { idsAlone, json, oneOff, place, quiet, replyAlone, server, team, verbose } from './common-flags.ts'
 
 /** One command, as help shows it and as its arguments are read. */
 export interface Command {
@@ -17,24 +18,6 @@ export interface Command {
   /** Threadbox starts it itself. */
   isInternal?: true
 }
-
-const place = ['config', 'data-dir']
-
-const server: readonly Flag[] = [
-  { name: 'url', value: 'URL', default: 'THREADBOX_URL, else http://127.0.0.1:7070', help: 'the server' },
-  { name: 'key', value: 'KEY', default: 'THREADBOX_API_KEY', help: 'the API key; better as the variable' },
-]
-
-const team: Flag = { name: 'team', value: 'TEAM', default: 'default', help: 'whose they are' }
-
-const oneOff: readonly Flag[] = [
-  { name: 'file', value: 'LOCAL=INSIDE', help: 'copy a file or a directory in', repeats: true },
-  { name: 'out', value: 'INSIDE=LOCAL', help: 'copy a file or a directory out afterwards', repeats: true },
-  { name: 'env', value: 'NAME[=VALUE]', help: 'a variable; without a value it has that of the caller', repeats: true },
-  { name: 'clone', value: 'URL', help: 'clone a repository, which is then the working directory' },
-]
-
-const verbose: Flag = { name: 'verbose', help: 'what a server would log goes to stderr' }
 
 /** Every command. Those of one subject are beside each other. */
 export const commands: readonly Command[] = [
@@ -58,15 +41,23 @@ export const commands: readonly Command[] = [
       { name: 'name', value: 'NAME', default: 'key', help: 'what the list calls it' },
       { ...team, help: 'whose agents and sandboxes it sees' },
       { name: 'expires-in', value: 'DAYS', help: 'how long it is good for, like 30d' },
+      { name: 'quiet', help: 'print the key alone' },
     ],
     settings: place,
     examples: ['threadbox keys create --name ci --expires-in 30d'],
   },
-  { name: 'keys list', help: 'list API keys', settings: place, examples: ['threadbox keys list'] },
+  {
+    name: 'keys list',
+    help: 'list API keys',
+    flags: [json, idsAlone],
+    settings: place,
+    examples: ['threadbox keys list'],
+  },
   {
     name: 'keys revoke',
     operands: 'ID',
     help: 'refuse an API key from now on',
+    flags: [quiet],
     settings: place,
     examples: ['threadbox keys revoke key_01h2'],
   },
@@ -74,7 +65,7 @@ export const commands: readonly Command[] = [
     name: 'agents apply',
     operands: 'PATH',
     help: "make or change agents from a file, or a directory's",
-    flags: [team],
+    flags: [team, quiet],
     settings: place,
     examples: ['threadbox agents apply agents/'],
   },
@@ -90,7 +81,13 @@ export const commands: readonly Command[] = [
     ],
     examples: ['threadbox agents deploy agents/ --agent adder'],
   },
-  { name: 'agents list', help: 'list agents', flags: [team], settings: place, examples: ['threadbox agents list'] },
+  {
+    name: 'agents list',
+    help: 'list agents',
+    flags: [team, json, idsAlone],
+    settings: place,
+    examples: ['threadbox agents list'],
+  },
   {
     name: 'agents show',
     operands: 'SLUG',
@@ -103,7 +100,7 @@ export const commands: readonly Command[] = [
     name: 'agents remove',
     operands: 'SLUG',
     help: 'remove an agent; its sandboxes stay',
-    flags: [team],
+    flags: [team, quiet],
     settings: place,
     examples: ['threadbox agents remove reviewer'],
   },
@@ -112,6 +109,7 @@ export const commands: readonly Command[] = [
     operands: 'NAME FILE',
     help: 'add a root file system for sandboxes on nsjail',
     more: 'FILE is a tarball: plain, gzip, xz or zstd. With - it is read from the standard input.',
+    flags: [quiet],
     settings: place,
     examples: [
       'threadbox base add alpine alpine-minirootfs.tar.gz',
@@ -121,6 +119,7 @@ export const commands: readonly Command[] = [
   {
     name: 'base list',
     help: 'list bases, with how many sandboxes use each',
+    flags: [json, idsAlone],
     settings: place,
     examples: ['threadbox base list'],
   },
@@ -128,6 +127,7 @@ export const commands: readonly Command[] = [
     name: 'base remove',
     operands: 'NAME',
     help: 'remove a base that no sandbox uses',
+    flags: [quiet],
     settings: place,
     examples: ['threadbox base remove alpine'],
   },
@@ -136,14 +136,49 @@ export const commands: readonly Command[] = [
     operands: '[AGENT] [MESSAGE…]',
     help: 'talk to an agent of a server',
     more: `The agent is echo unless named. Without a message it talks in the terminal and goes on with the last thread; Ctrl-C \
-cancels the reply, twice leaves. With a message, or input from a pipe, it prints one reply and ends.`,
+cancels the reply, twice leaves; /help shows more. With a message, or input from a pipe, it prints one reply and ends.`,
     flags: [
       { name: 'new', help: 'begin a new thread in a new sandbox' },
       { name: 'sandbox', value: 'ID', help: 'with --thread: where to go on' },
       { name: 'thread', value: 'ID', help: 'with --sandbox: what to go on with' },
+      replyAlone,
       ...server,
     ],
     examples: ['threadbox chat coder', "threadbox chat coder 'Write a haiku to haiku.txt'"],
+  },
+  {
+    name: 'sandboxes list',
+    help: 'list the sandboxes of a server',
+    flags: [json, idsAlone, ...server],
+    examples: ['threadbox sandboxes list --json'],
+  },
+  {
+    name: 'sandboxes show',
+    operands: 'SANDBOX',
+    help: 'say what a sandbox is, what holds it and what threads it has',
+    flags: [json, ...server],
+    examples: ['threadbox sandboxes show sbx_01h2'],
+  },
+  {
+    name: 'sandboxes remove',
+    operands: 'SANDBOX…',
+    help: 'delete sandboxes, with their files and threads',
+    flags: [quiet, ...server],
+    examples: ['threadbox sandboxes remove sbx_01h2'],
+  },
+  {
+    name: 'threads list',
+    operands: 'SANDBOX',
+    help: 'list the threads of a sandbox, newest first',
+    flags: [json, idsAlone, ...server],
+    examples: ['threadbox threads list sbx_01h2'],
+  },
+  {
+    name: 'threads show',
+    operands: 'SANDBOX THREAD',
+    help: 'print the messages of a thread',
+    flags: [json, ...server],
+    examples: ['threadbox threads show sbx_01h2 thr_01h2'],
   },
   {
     name: 'shell',
@@ -163,6 +198,7 @@ threadbox itself could not. Nothing of the sandbox is left.`,
       { name: 'agent', value: 'AGENT', default: 'coder', help: "a slug, or an agent's file" },
       ...oneOff,
       { name: 'json', help: 'a line of JSON for each chunk of the reply' },
+      replyAlone,
       verbose,
     ],
     settings: 'all',

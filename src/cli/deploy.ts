@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { isSlug } from '../core/agent-files.ts'
 import { objectOf, parseJson } from '../json.ts'
 import { type Given, UsageError } from './command-line.ts'
-import { printable } from './render.ts'
+import { printable } from './printable.ts'
 import { findServer, readLines, type ServerClient } from './server-client.ts'
 
 /** Where one agent's code begins. */

@@ -1,7 +1,8 @@
 import { createKey } from '../core/access.ts'
 import { DEFAULT_TEAM } from '../core/teams.ts'
-import { listKeys, revokeKey } from '../db/keys.ts'
+import { type KeyRow, listKeys, revokeKey } from '../db/keys.ts'
 import { type Given, UsageError } from './command-line.ts'
+import { printList } from './list.ts'
 import { openData } from './open-data.ts'
 
 /** Works beside a running server, which sees the change at once. */
@@ -15,19 +16,26 @@ export async function keys(given: Given): Promise<void> {
       name: given.find('name') ?? 'key',
       ...(lifetime !== undefined && { expiresAt: new Date(Date.now() + daysMs(lifetime)).toISOString() }),
     })
-    console.log(`${row.id}\n${key}\nIt is shown only now.`)
+    console.log(given.has('quiet') ? key : `${row.id}\n${key}\nIt is shown only now.`)
   } else if (action === 'list') {
-    for (const { id, team, name, hint, createdAt, expiresAt, revokedAt } of listKeys(db)) {
-      const state = revokedAt ? `revoked ${revokedAt}` : expiresAt ? `expires ${expiresAt}` : 'valid'
-      console.log([id, team, name, `…${hint}`, createdAt, state].join('\t'))
-    }
+    printList(given, listKeys(db), {
+      id: each => each.id,
+      team: each => each.team,
+      name: each => each.name,
+      key: each => `…${each.hint}`,
+      created: each => each.createdAt,
+      state: stateOf,
+    })
   } else {
     const [id = ''] = given.words
     if (!revokeKey(db, id)) throw new UsageError(`There is no valid key ${id}.`)
-    console.log(`${id} is revoked.`)
+    if (!given.has('quiet')) console.log(`${id} is revoked.`)
   }
   db.close()
 }
+
+const stateOf = ({ revokedAt, expiresAt }: KeyRow): string =>
+  revokedAt ? `revoked ${revokedAt}` : expiresAt ? `expires ${expiresAt}` : 'valid'
 
 function daysMs(text: string): number {
   const [, days] = /^([1-9]\d{0,4})d$/.exec(text) ?? []

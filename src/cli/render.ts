@@ -1,9 +1,12 @@
 import { objectOf } from '../json.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
+import { printable } from './printable.ts'
 
 const dim = (text: string) => `\x1b[2m${text}\x1b[22m`
 const red = (text: string) => `\x1b[31m${text}\x1b[39m`
 const SUMMARY_LENGTH = 100
+/** Of what a tool gave, in a log. */
+const LOGGED_LINES = 40
 
 /** Shows a stream's chunks as they come. */
 export interface Renderer {
@@ -40,15 +43,25 @@ export function terminalRenderer(write: (text: string) => void): Renderer {
   }
 }
 
-/** For a pipe: the reply's text, and nothing else but errors, which go to stderr. */
-export function plainRenderer(write: (text: string) => void, complain: (text: string) => void): Renderer {
+/** For a pipe: the reply's text. Each tool's call and the first lines of what it gave go to `tools`, errors to stderr. */
+export function plainRenderer(
+  write: (text: string) => void,
+  complain: (text: string) => void,
+  tools: (text: string) => void,
+): Renderer {
   let isLineOpen = false
+  const calls = new Map<string, string>()
+  const result = (callId: string, lines: string) => tools(`${calls.get(callId) ?? callId}\n${lines}`)
   return {
     show(chunk) {
       if (chunk.type === 'text-delta') {
         write(chunk.delta)
         isLineOpen = !chunk.delta.endsWith('\n')
-      } else if (chunk.type === 'error') complain(`${chunk.errorText}\n`)
+      } else if (chunk.type === 'tool-input-available')
+        calls.set(chunk.toolCallId, describeCall(chunk.toolName, chunk.input))
+      else if (chunk.type === 'tool-output-available') result(chunk.toolCallId, firstLines(textOf(chunk.output)))
+      else if (chunk.type === 'tool-output-error') result(chunk.toolCallId, firstLines(`✗ ${chunk.errorText}`))
+      else if (chunk.type === 'error') complain(`${chunk.errorText}\n`)
       else if ((chunk.type === 'text-end' || chunk.type === 'finish') && isLineOpen) {
         write('\n')
         isLineOpen = false
@@ -63,8 +76,18 @@ function describeCall(name: string, input: unknown): string {
   return `● ${name} ${oneLine(String(about))}`
 }
 
+const textOf = (output: unknown): string => (typeof output === 'string' ? output : JSON.stringify(output))
+
+/** Whole lines, each with its end; empty for nothing. */
+function firstLines(text: string): string {
+  const lines = printable(text).trimEnd().split('\n')
+  const more = lines.length - LOGGED_LINES
+  const kept = more > 0 ? [...lines.slice(0, LOGGED_LINES), `… ${more} more lines`] : lines
+  return kept.join('\n') === '' ? '' : `${kept.join('\n')}\n`
+}
+
 function summary(output: unknown): string {
-  const text = typeof output === 'string' ? output : JSON.stringify(output)
+  const text = textOf(output)
   const lines = text.trimEnd().split('\n')
   return lines.length > 1 ? `${oneLine(lines[0] ?? '')} (+${lines.length - 1} lines)` : oneLine(text.trimEnd())
 }
@@ -74,9 +97,6 @@ function describeUsage({ inputTokens, outputTokens, totalCostUsd, durationMs }: 
   const cost = totalCostUsd > 0 ? `, $${totalCostUsd.toFixed(4)}` : ''
   return `${inputTokens} in, ${outputTokens} out${cost}, ${seconds} s`
 }
-
-/** What a model says, and a tool prints, must not steer the terminal. */
-export const printable = (text: string): string => text.replace(/[^\P{Cc}\n\t]/gu, '')
 
 function oneLine(text: string): string {
   const line = text.replace(/\p{Cc}+/gu, ' ').trim()

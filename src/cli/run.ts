@@ -22,7 +22,7 @@ export async function run(given: Given, load: LoadPlugins): Promise<number> {
     const oneOff = readOneOff(given, process.env)
     const text = oneOff.words.join(' ') || (process.stdin.isTTY ? '' : await Bun.stdin.text())
     if (text.trim() === '') throw new UsageError('PROMPT is missing. usage: threadbox run [FLAGS] [PROMPT…]')
-    const show = isJson ? showJson(stdout) : showText()
+    const show = isJson ? showJson(stdout) : showText(given.has('quiet'))
     const code = await withSandbox({ ...oneOff, agent: oneOff.agent ?? 'coder' }, load, async session => {
       const code = await reply(session, text, async chunk => {
         result.add(chunk)
@@ -65,10 +65,11 @@ const showJson =
   chunk =>
     print(`${JSON.stringify(chunk)}\n`)
 
-function showText(): Show {
+function showText(isQuiet: boolean): Show {
   const write = (words: string) => void process.stdout.write(words)
+  const complain = (words: string) => void process.stderr.write(words)
   const renderer = process.stdout.isTTY
     ? terminalRenderer(write)
-    : plainRenderer(write, words => void process.stderr.write(words))
+    : plainRenderer(write, complain, isQuiet ? () => {} : complain)
   return async chunk => renderer.show(chunk)
 }

@@ -32,11 +32,23 @@ async function newest() {
 }
 
 describe('threadbox chat, piped', () => {
-  test('prints the reply’s text and nothing else', async () => {
+  test('prints the reply’s text, and what tools gave', async () => {
     model.play({ text: 'I look. ', calls: [bash('echo seen')] }, ({ results }) => ({ text: `It says ${results[0]}` }))
     const { code, stdout, stderr } = await chat('coder', 'Look', 'around.')
-    expect([code, stdout, stderr]).toEqual([0, 'I look. \nIt says seen\n', ''])
+    expect([code, stdout, stderr]).toEqual([0, 'I look. \n● Bash echo seen\nseen\nIt says seen\n', ''])
     expect(model.requests.at(-1)?.lastText).toContain('Look around.')
+  })
+
+  test('prints what a command of echo gave, its first lines when there are many', async () => {
+    expect(await chat('echo', '$ seq 2')).toEqual({ code: 0, stdout: '● Bash seq 2\n1\n2\n', stderr: '' })
+    const { stdout } = await chat('echo', '$ seq 100')
+    expect(stdout).toMatch(/^● Bash seq 100\n1\n(\d+\n){38}40\n… 60 more lines\n$/)
+  })
+
+  test('--quiet prints the reply’s text and nothing else', async () => {
+    model.play({ text: 'I look. ', calls: [bash('echo seen')] }, ({ results }) => ({ text: `It says ${results[0]}` }))
+    const { code, stdout, stderr } = await chat('coder', '--quiet', 'Look', 'around.')
+    expect([code, stdout, stderr]).toEqual([0, 'I look. \nIt says seen\n', ''])
   })
 
   test('takes the message from its input', async () => {
@@ -188,6 +200,35 @@ describe('threadbox chat, in a terminal', () => {
     await using fresh = terminal('coder', '--new')
     await fresh.shows('coder › ')
     expect(fresh.shown).not.toContain('Ada')
+  })
+
+  test('begins with a banner, and obeys commands of its own', async () => {
+    await using screen = terminal('coder')
+    await screen.shows(`coder in a new sandbox at ${server.url}. /help shows commands.`)
+    const before = model.requests.length
+    screen.type('/help\r')
+    for (const each of ['/new', '/sandbox', '/exit']) await screen.shows(`  ${each} `)
+    screen.type('/sandbox\r')
+    await screen.shows('The first message makes a sandbox.')
+    model.play({ text: 'Here I am.' })
+    screen.type('Where are you?\r')
+    await screen.shows('Here I am.')
+    await screen.shows('coder › ')
+    const first = await newest()
+    screen.type('/sandbox\r')
+    await screen.shows(first.threadId)
+    screen.type('/new\r')
+    await screen.shows('The next message begins a new thread in a new sandbox.')
+    model.play({ text: 'Somewhere else.' })
+    screen.type('And now?\r')
+    await screen.shows('Somewhere else.')
+    await screen.shows('coder › ')
+    expect((await newest()).sandboxId).not.toBe(first.sandboxId)
+    expect(model.requests.length).toBe(before + 2)
+    screen.type('/exit\r')
+    expect(await screen.exited).toBe(0)
+    await using again = terminal('coder')
+    await again.shows('coder in sbx_')
   })
 
   test('says so when the server goes away, and goes on when it is back', async () => {

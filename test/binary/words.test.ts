@@ -40,6 +40,8 @@ const nested = {
   keys: ['create', 'list', 'revoke'],
   agents: ['apply', 'deploy', 'list', 'show', 'remove'],
   base: ['add', 'list', 'remove'],
+  sandboxes: ['list', 'show', 'remove'],
+  threads: ['list', 'show'],
   service: ['install', 'status', 'remove'],
   plugin: ['test', 'types'],
 }

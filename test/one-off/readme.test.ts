@@ -77,7 +77,9 @@ describe.each(shells.map(shell => ({ shell, name: shell.join(' ') })))(
       expect(await runJob(shell)).toEqual({
         code: 4,
         stdout: 'It says: not 3 but -1. \nA minus was a plus.\n',
-        stderr: '',
+        stderr: expect.stringMatching(
+          /^● Bash cat work\/report.txt\nnot 3 but -1\n● Bash cd work [^\n]+\n\(no output\)\n$/,
+        ),
       })
       expect(read('report.txt')).toBe('not 3 but -1\n')
       expect(read('reply.txt')).toContain('A minus was a plus.')

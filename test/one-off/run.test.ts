@@ -7,8 +7,13 @@ import { useOneOffs } from './support.ts'
 
 const oneOffs = useOneOffs()
 
-test('prints the reply, and nothing else', async () => {
-  const result = await oneOffs.run(['run', '--agent', 'echo', 'hello\n$ echo not shown\nbye'])
+test('prints the reply, and what tools gave on stderr', async () => {
+  const result = await oneOffs.run(['run', '--agent', 'echo', 'hello\n$ echo aside\nbye'])
+  expect(result).toEqual({ code: 0, stdout: 'hello\nbye\n', stderr: '● Bash echo aside\naside\n' })
+})
+
+test('--quiet leaves out what tools gave', async () => {
+  const result = await oneOffs.run(['run', '--quiet', '--agent', 'echo', 'hello\n$ echo aside\nbye'])
   expect(result).toEqual({ code: 0, stdout: 'hello\nbye\n', stderr: '' })
 })
 
@@ -108,6 +113,7 @@ test('has a model work on files that go in, and come out', async () => {
     ],
     { env: { THREADBOX_MODEL_KEY: 'sk-test' } },
   )
-  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'I fix it. \nNow: the end\n', stderr: '' })
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'I fix it. \nNow: the end\n' })
+  expect(stderr).toStartWith('● Bash ')
   expect(await Bun.file(join(oneOffs.directory, 'fixed.txt')).text()).toBe('the end\n')
 })
