@@ -10,6 +10,7 @@ import { agentRoutes } from './http/agents.ts'
 import { lend } from './http/body.ts'
 import { admit, admitBy, admitVisitor, keyOf } from './http/caller.ts'
 import { chatRoutes } from './http/chat.ts'
+import { committed } from './http/commit.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 import { deployRoutes } from './http/deploy.ts'
 import { execRoutes } from './http/exec.ts'
@@ -106,6 +107,15 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     }
   }
 
+  const answer = async (request: Request): Promise<Response> => {
+    try {
+      if (placeOf(request)) return await routes.handle(request)
+      return await committed(runtime.db, request, () => routes.handle(request))
+    } catch (error) {
+      return failureResponse(error, runtime.log)
+    }
+  }
+
   return {
     async fetch(received) {
       const request = routable(received)
@@ -123,7 +133,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const refused = refusal(request, received)
       using loan = bodies.borrow(keyOf(request))
       lend(request, loan)
-      const response = refused ?? (await routes.handle(request))
+      const response = refused ?? (await answer(request))
       for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
         if (name === 'vary') response.headers.append(name, value)
         else response.headers.set(name, value)

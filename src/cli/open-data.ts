@@ -2,13 +2,15 @@ import { type Database, SQLiteError } from 'bun:sqlite'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
-import { openDatabase } from '../db/open.ts'
+import { commitPatiently, openDatabase } from '../db/open.ts'
 import { messageOf } from '../errors.ts'
 
 /** The database of the data directory that these flags, the environment and the file name. */
 export async function openData(flags: readonly string[]): Promise<Database> {
   const { dataDirectory } = await readConfig(flags, process.env)
-  return openIn(dataDirectory)
+  const db = await openIn(dataDirectory)
+  commitPatiently(db)
+  return db
 }
 
 /** Makes the directory, its owner's alone, when it is missing. Throws an error that names the setting. */

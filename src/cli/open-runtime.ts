@@ -9,6 +9,7 @@ import { createNetworks } from '../core/networks.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
 import { rememberPlugin } from '../db/backends.ts'
+import { sync, syncDirectory, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { createEgress } from '../egress/egress.ts'
 import { messageOf } from '../errors.ts'
@@ -62,6 +63,10 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
   if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
+  // Its files' names, and what was done to it so far.
+  await syncDirectory(dataDirectory)
+  await sync(db)
+  const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${messageOf(error)}`))
   return {
     runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, log },
     teamId: team.id,
@@ -69,6 +74,7 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
       egress.close()
       for (const each of engines.values()) await each.close?.()
       for (const each of backends.values()) await each.close()
+      syncing[Symbol.dispose]()
       db.close()
       lock.release()
     },

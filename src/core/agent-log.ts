@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { type AgentLog, insertLog } from '../db/agent-logs.ts'
+import { isBusy, writeWhenFree } from '../db/busy.ts'
 
 const MAX_TEXT_CHARS = 4000
 /** A shorter value is no secret, and would be found everywhere. */
@@ -13,8 +14,16 @@ export function logAgent(
   variables: Readonly<Record<string, string>> = {},
 ): void {
   const text = withoutValues(line.text, variables).trim()
-  if (text)
-    insertLog(db, agentId, { ...line, text: text.length > MAX_TEXT_CHARS ? `…${text.slice(-MAX_TEXT_CHARS)}` : text })
+  if (!text) return
+  const cut = text.length > MAX_TEXT_CHARS ? `…${text.slice(-MAX_TEXT_CHARS)}` : text
+  const write = () => insertLog(db, agentId, { ...line, text: cut })
+  try {
+    write()
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    // What the line is about does not wait for it.
+    void writeWhenFree(db, write).catch(() => {})
+  }
 }
 
 function withoutValues(text: string, variables: Readonly<Record<string, string>>): string {

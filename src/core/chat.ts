@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Agent } from '../db/agents.ts'
+import { whenFree } from '../db/busy.ts'
 import { findDeployment } from '../db/deployments.ts'
 import { listMessages, removeMessagesAfter } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
@@ -54,6 +55,7 @@ export async function startChat(
     const { externalUserId } = request
     const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
     const sandbox = await createSandbox(runtime, caller, wanted, signal)
+    await whenFree(runtime.db)
     return start(sandbox, createThread(runtime, caller, sandbox, request))
   }
   const sandbox = getSandbox(runtime, caller, sandboxId)

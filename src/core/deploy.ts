@@ -1,6 +1,8 @@
 import { excerpt } from '../bounds.ts'
 import { agentEnv, findAgent, saveAgent } from '../db/agents.ts'
+import { writeWhenFree } from '../db/busy.ts'
 import { type Deployment, insertDeployment } from '../db/deployments.ts'
+import { lasting } from '../db/lasting.ts'
 import { inTransaction } from '../db/open.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
@@ -51,7 +53,7 @@ export async function* deployAgent(
     signal.throwIfAborted()
     const deployed: Deployed = { ...request, metadata: metadata ?? {}, description }
     const tools = toolsOf(deployed)
-    const { agent, deployment, input } = inTransaction(db, () => {
+    const store = () => {
       // Looked up again: the operator may have decided anew while the bundle was loaded.
       const input = deployedAgent(deployed, findAgent(db, teamId, slug), engines)
       const { id: agentId } = saveAgent(db, teamId, input)
@@ -60,7 +62,9 @@ export async function* deployAgent(
         ...(template && { template: template.name }),
       })
       return { agent: saveAgent(db, teamId, { ...input, deploymentId: made.id }), deployment: made, input }
-    })
+    }
+    const { agent, deployment, input } = await writeWhenFree(db, () => inTransaction(db, store))
+    await lasting(db)
     const hooks = hooksOf(deployed)
     const said: string[] = [
       `${slug} is at version ${deployment.version}, by the engine ${input.engine}, with ${tools.length} tools of its own.`,

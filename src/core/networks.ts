@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Config } from '../config.ts'
 import type { AgentOptions } from '../db/agents.ts'
+import { writeWhenFree } from '../db/busy.ts'
 import { findNetwork, type NetworkRules, type Sandbox, type SandboxNetwork, saveNetwork } from '../db/sandboxes.ts'
 import type { EgressCounts } from '../egress/egress.ts'
 import type { Policy } from '../egress/policy.ts'
@@ -88,7 +89,7 @@ export async function changeNetwork(
     const network = change(findNetwork(db, environmentId) ?? sandbox.network)
     const environment = await environments.get(sandbox)
     await environment.setNetwork?.({ mode: config.network, layers: networkLayers(network) })
-    saveNetwork(db, sandbox.id, network)
+    await writeWhenFree(db, () => saveNetwork(db, sandbox.id, network))
     egress.refresh(environmentId)
     return { ...sandbox, network }
   })

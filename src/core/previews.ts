@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream'
-import { touchSandbox } from '../db/sandboxes.ts'
 import type { PortHost } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
@@ -23,6 +22,7 @@ export async function openPreview(
 ): Promise<Preview> {
   const { id, timeoutMs } = getSandbox(runtime, who.caller, sandboxId)
   if (who.visitor) assertLeadsTo(who.visitor, id, port)
+  const { environments } = runtime
   const { environment } = await useSandbox(runtime, who.caller, sandboxId)
   const stream = await environment.connect(port)
   // Who reads or writes meets it; a destroyed stream may tell nobody.
@@ -33,7 +33,7 @@ export async function openPreview(
     moved() {
       if (timeoutMs === undefined || performance.now() - touched < TOUCH_EVERY_MS) return
       touched = performance.now()
-      touchSandbox(runtime.db, id)
+      environments.hold(environment.id)[Symbol.dispose]()
     },
   }
 }

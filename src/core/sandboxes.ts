@@ -1,14 +1,16 @@
 import { excerpt } from '../bounds.ts'
 import { type Agent, type AgentSandbox, agentEnv, findAgent } from '../db/agents.ts'
+import { writeWhenFree } from '../db/busy.ts'
 import { findDeployment } from '../db/deployments.ts'
 import { newId } from '../db/id.ts'
+import { lasting } from '../db/lasting.ts'
 import {
   deleteSandbox,
   findSandbox,
   insertSandbox,
   listSandboxes,
   type Sandbox,
-  touchSandbox,
+  type SandboxInput,
 } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import type { Environment, Limits } from '../plugin.ts'
@@ -84,7 +86,7 @@ export async function createSandbox(
       ...(signal && { signal }),
     })
     signal?.throwIfAborted()
-    return insertSandbox(db, {
+    const row: SandboxInput = {
       id: newId('sbx'),
       teamId: caller.teamId,
       agentSlug: agent.slug,
@@ -98,7 +100,8 @@ export async function createSandbox(
       ...(agent.deploymentId !== undefined && { deploymentId: agent.deploymentId }),
       ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
-    })
+    }
+    return await writeWhenFree(db, () => insertSandbox(db, row))
   } catch (error) {
     await environments.destroy(place)
     egress.forget(place.environmentId)
@@ -133,7 +136,7 @@ export async function useSandbox(
   id: string,
 ): Promise<{ sandbox: Sandbox; environment: Environment }> {
   const sandbox = getSandbox(runtime, caller, id)
-  if (sandbox.timeoutMs !== undefined) touchSandbox(runtime.db, sandbox.id)
+  if (sandbox.timeoutMs !== undefined) runtime.environments.hold(sandbox.environmentId)[Symbol.dispose]()
   return { sandbox, environment: await runtime.environments.get(sandbox) }
 }
 
@@ -152,7 +155,8 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise
   const { db, runs, environments, egress, bundles } = runtime
   await runs.silence(sandbox.id)
   // The row goes first: an environment without one is swept at the next start, should the server die here.
-  deleteSandbox(db, sandbox.id)
+  await writeWhenFree(db, () => deleteSandbox(db, sandbox.id))
+  await lasting(db)
   await environments.destroy(sandbox)
   egress.forget(sandbox.environmentId)
   if (sandbox.bundle !== undefined) await bundles.removeUnused()

@@ -1,4 +1,5 @@
 import { findPassedChecks } from '../db/backends.ts'
+import { whenFree, writeWhenFree } from '../db/busy.ts'
 import { newId } from '../db/id.ts'
 import { listEnvironments, listExpiredSandboxes, touchEnvironment } from '../db/sandboxes.ts'
 import { messageOf } from '../errors.ts'
@@ -7,9 +8,16 @@ import { removeSandbox } from './sandboxes.ts'
 
 /** Removes the sandboxes whose time to live is over. Never rejects: what fails is logged, and met again. */
 export async function removeExpired(runtime: Runtime): Promise<void> {
-  for (const environmentId of runtime.environments.takeHeld()) touchEnvironment(runtime.db, environmentId)
-  for (const sandbox of listExpiredSandboxes(runtime.db, new Date())) {
-    await removeSandbox(runtime, sandbox).catch(error => runtime.log(`${sandbox.id}: ${messageOf(error)}`))
+  const { db, environments, log } = runtime
+  try {
+    await whenFree(db)
+    for (const environmentId of environments.takeHeld())
+      await writeWhenFree(db, () => touchEnvironment(db, environmentId))
+    for (const sandbox of listExpiredSandboxes(db, new Date())) {
+      await removeSandbox(runtime, sandbox).catch(error => log(`${sandbox.id}: ${messageOf(error)}`))
+    }
+  } catch (error) {
+    log(`sandboxes that nobody uses: ${messageOf(error)}`)
   }
 }
 

@@ -7,6 +7,8 @@ export const DEFAULT_TEAM = 'default'
 
 /** The team of this name. A new one gets the agent `echo`, so that there is somebody to talk to. */
 export const ensureTeamWithEcho = (db: Database, name: string): Team =>
+  // Looked up first without the lock for writing: each request by the configured key comes here.
+  findTeam(db, name) ??
   inTransaction(db, () => {
     const found = findTeam(db, name)
     if (found) return found

@@ -1,3 +1,4 @@
+import { writeWhenFree } from '../db/busy.ts'
 import { listMessages } from '../db/messages.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { deleteThread, findThread, insertThread, listThreads, type Thread, threadUsage } from '../db/threads.ts'
@@ -41,7 +42,7 @@ export const threadDetail = ({ db }: Runtime, thread: Thread) => ({
 /** Cancels what runs in it first. */
 export async function removeThread({ db, runs }: Runtime, thread: Thread): Promise<void> {
   await runs.silence(thread.sandboxId, thread.id)
-  deleteThread(db, thread.id)
+  await writeWhenFree(db, () => deleteThread(db, thread.id))
 }
 
 const isSeen = ({ token }: Caller, thread: Thread) =>

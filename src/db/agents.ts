@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { isObject } from '../json.ts'
 import type { Limits, TurnOptions } from '../plugin.ts'
 import { newId, now } from './id.ts'
+import { mustLast } from './lasting.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 import { isSecretEnvs, seal, unseal } from './seal.ts'
@@ -112,6 +113,7 @@ export const listAgents = (db: Database, teamId: string): Agent[] =>
 /** Stores an agent; one of the same slug keeps its id, createdAt, versions and variables, and nothing else. */
 export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agent =>
   inTransaction(db, () => {
+    mustLast(db)
     const at = now()
     const found = db
       .query<{ id: string; createdAt: string }, { teamId: string; slug: string }>(
@@ -138,8 +140,10 @@ export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agen
   })
 
 /** False when there is no such agent. Its versions, variables and logs go with it, its sandboxes stay. */
-export const removeAgent = (db: Database, teamId: string, slug: string): boolean =>
-  db.query('delete from agents where team_id = $teamId and slug = $slug').run({ teamId, slug }).changes > 0
+export function removeAgent(db: Database, teamId: string, slug: string): boolean {
+  mustLast(db)
+  return db.query('delete from agents where team_id = $teamId and slug = $slug').run({ teamId, slug }).changes > 0
+}
 
 /** The variables that every new sandbox of the agent gets, whichever version it is of. */
 export function agentEnv(db: Database, id: string): Record<string, string> {
@@ -155,6 +159,7 @@ export const setAgentVariable = (
   value: string | undefined,
 ): Record<string, string> =>
   inTransaction(db, () => {
+    mustLast(db)
     const { [name]: _, ...others } = agentEnv(db, id)
     const env = value === undefined ? others : { ...others, [name]: value }
     db.query('update agents set env = $sealed, updated_at = $now where id = $id').run({

@@ -19,7 +19,7 @@ const looking = new WeakMap<Database, Promise<void>>()
 export const isBusy = (error: unknown): boolean =>
   error instanceof SQLiteError && (error.code?.startsWith('SQLITE_BUSY') ?? false)
 
-/** Resolves when the database can be written to. Throws sandbox_unavailable when that takes more than half a minute. */
+/** Resolves when the database can be written to. Throws server_busy when that takes more than half a minute. */
 export async function whenFree(db: Database): Promise<void> {
   if (isFree(db)) return
   const shared = looking.get(db) ?? look(db).finally(() => looking.delete(db))
@@ -49,7 +49,7 @@ async function look(db: Database): Promise<void> {
 }
 
 export const databaseBusy = () =>
-  new ApiError('sandbox_unavailable', 'Another program has had the database locked for too long. Try again.')
+  new ApiError('server_busy', 'Another program has had the database locked for too long. Try again.')
 
 /** Looks without waiting. A transaction of our own has the lock already. */
 function isFree(db: Database): boolean {

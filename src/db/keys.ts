@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { newId, now } from './id.ts'
+import { mustLast } from './lasting.ts'
 import { type Columns, present } from './row.ts'
 
 /** An API key as it is stored: only a hash of it, and its last four characters to know it by. */
@@ -28,6 +29,7 @@ export interface KeyInput {
 
 /** Throws when the hash is there already. */
 export function insertKey(db: Database, { hash, ...input }: KeyInput): KeyRow {
+  mustLast(db)
   const key: KeyRow = { id: newId('key'), ...input, createdAt: now() }
   db.query(
     `insert into api_keys (id, team_id, name, hash, hint, created_at, expires_at)
@@ -57,9 +59,13 @@ export const listKeys = (db: Database): (KeyRow & { team: string })[] =>
     .map(row => present<KeyRow & { team: string }>(row))
 
 /** False when there is no such key, or it is revoked already. */
-export const revokeKey = (db: Database, id: string): boolean =>
-  db.query('update api_keys set revoked_at = $now where id = $id and revoked_at is null').run({ id, now: now() })
-    .changes > 0
+export function revokeKey(db: Database, id: string): boolean {
+  mustLast(db)
+  return (
+    db.query('update api_keys set revoked_at = $now where id = $id and revoked_at is null').run({ id, now: now() })
+      .changes > 0
+  )
+}
 
 /** How many keys were ever made, revoked ones too. */
 export const countKeys = (db: Database): number =>

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 
 /**
  * Commits that outlast a loss of power. A commit alone does not wait for the disk, so that chunks stay cheap; the log of the
@@ -84,9 +83,6 @@ async function syncLog(databasePath: string): Promise<void> {
     await file?.close()
   }
 }
-
-/** Makes names that were put into the database's directory last. */
-export const syncDirectoryOf = (databasePath: string): Promise<void> => syncDirectory(dirname(databasePath))
 
 /** Makes a directory's names last: those that were made, renamed and removed. */
 export async function syncDirectory(path: string): Promise<void> {

@@ -1,9 +1,13 @@
 import { Database, SQLiteError } from 'bun:sqlite'
 import { closeSync, openSync } from 'node:fs'
+import { OWN_WAIT_MS } from './busy.ts'
 import initial from './migrations/0001_initial.sql' with { type: 'text' }
 import models from './migrations/0002_models.sql' with { type: 'text' }
 import deployments from './migrations/0003_deployments.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
+
+/** How long a command waits for another process that writes. */
+const PATIENCE_MS = 5000
 
 type Migration = (db: Database) => void
 
@@ -27,15 +31,16 @@ const migrations: readonly Migration[] = [
 Database.MAX_QUERY_CACHE_SIZE = 200
 
 /**
- * Opens the database file, made with mode 0600 when it is missing, and brings it to this version's schema.
- * Throws when the file is of a newer version, or no database.
+ * Opens the database file, made with mode 0600 when it is missing, and brings it to this version's schema. As a server has
+ * it: a commit does not wait for the disk, and none waits long for another process. Throws when the file is of a newer
+ * version, or no database.
  */
 export function openDatabase(path: string): Database {
   // SQLite gives its -wal and -shm files the mode of the database.
   closeSync(openSync(path, 'a', 0o600))
   const db = new Database(path, { strict: true, readwrite: true })
   try {
-    db.run('pragma busy_timeout = 5000')
+    db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
     useWriteAheadLog(db)
     db.run('pragma synchronous = normal')
     db.run('pragma foreign_keys = on')
@@ -44,11 +49,18 @@ export function openDatabase(path: string): Database {
     const isChanged = inTransaction(db, () => migrate(db, path))
     if (isChanged) db.run('pragma wal_checkpoint(truncate)')
     db.run('pragma secure_delete = off')
+    db.run(`pragma busy_timeout = ${OWN_WAIT_MS}`)
     return db
   } catch (error) {
     db.close()
     throw error
   }
+}
+
+/** Has each commit of a command, which nobody else waits for, wait for its turn and for the disk. */
+export function commitPatiently(db: Database): void {
+  db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
+  db.run('pragma synchronous = full')
 }
 
 /** Does `work` in one write transaction, taken at once; inside another one it is a part of that. Throws what `work` throws. */

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { isObject } from '../json.ts'
 import { now } from './id.ts'
+import { mustLast } from './lasting.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 import { isSecretEnvs, seal, unseal } from './seal.ts'
 
@@ -65,6 +66,7 @@ const toSandbox = (db: Database, { envs, network, ...row }: Row): Sandbox => ({
 
 /** Throws when the id or the environment is there already. */
 export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
+  mustLast(db)
   const at = now()
   const sandbox = { ...input, createdAt: at, updatedAt: at, lastUsedAt: at }
   db.query(
@@ -106,6 +108,7 @@ export function findNetwork(db: Database, environmentId: string): SandboxNetwork
 }
 
 export function saveNetwork(db: Database, id: string, network: SandboxNetwork): void {
+  mustLast(db)
   db.query('update sandboxes set network = $network, updated_at = $now where id = $id').run({
     id,
     network: JSON.stringify(network),
@@ -182,8 +185,10 @@ export function touchEnvironment(db: Database, environmentId: string): void {
 }
 
 /** With its threads, messages and runs. False when there is no such sandbox. */
-export const deleteSandbox = (db: Database, id: string): boolean =>
-  db.query('delete from sandboxes where id = $id').run({ id }).changes > 0
+export function deleteSandbox(db: Database, id: string): boolean {
+  mustLast(db)
+  return db.query('delete from sandboxes where id = $id').run({ id }).changes > 0
+}
 
 /** The ids of every environment that a sandbox of this backend has. */
 export const listEnvironments = (db: Database, backend: string): string[] =>

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { newId, now } from './id.ts'
+import { mustLast } from './lasting.ts'
 import { type Columns, present } from './row.ts'
 import { roundUsd } from './usd.ts'
 
@@ -34,6 +35,7 @@ export interface ThreadInput {
 
 /** Throws when the sandbox is gone. */
 export function insertThread(db: Database, input: ThreadInput): Thread {
+  mustLast(db)
   const at = now()
   const row: Row = {
     id: newId('thr'),
@@ -71,8 +73,10 @@ export const listThreads = (db: Database, sandboxId: string): Thread[] =>
     .map(toThread)
 
 /** With its messages and runs. False when there is no such thread. */
-export const deleteThread = (db: Database, id: string): boolean =>
-  db.query('delete from threads where id = $id').run({ id }).changes > 0
+export function deleteThread(db: Database, id: string): boolean {
+  mustLast(db)
+  return db.query('delete from threads where id = $id').run({ id }).changes > 0
+}
 
 /** Keeps the engine's own name for this conversation, for its next turn. */
 export function setEngineSession(db: Database, id: string, engineSessionId: string): void {

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
 import { readBody } from '../bytes.ts'
+import { writeWhenFree } from '../db/busy.ts'
 import { now } from '../db/id.ts'
 import { insertModelCall, type Spender } from '../db/model-calls.ts'
 import { roundUsd } from '../db/usd.ts'
@@ -72,21 +73,21 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
   let pending: CallUsage | undefined
   const log = (line: string) => host.log(`${run.runId}: ${line}`)
 
-  function record({ status, usage }: Outcome, startedAt: string, durationMs: number): void {
+  /** Counted at once; stored as soon as the database takes it. */
+  async function record({ status, usage }: Outcome, startedAt: string, durationMs: number): Promise<void> {
     const { budgets: _, inside: __, model, ...spender } = run
     const costUsd = prices.costUsd(provider, modelId, usage)
-    try {
-      const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
-      insertModelCall(db, { ...call, ...usage })
-    } catch (error) {
-      log(`a model call could not be stored: ${messageOf(error)}`)
-      return
-    }
     pending = {
       model,
       inputTokens: (pending?.inputTokens ?? 0) + usage.inputTokens,
       outputTokens: (pending?.outputTokens ?? 0) + usage.outputTokens,
       costUsd: roundUsd((pending?.costUsd ?? 0) + costUsd),
+    }
+    try {
+      const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
+      await writeWhenFree(db, () => insertModelCall(db, { ...call, ...usage }))
+    } catch (error) {
+      log(`a model call could not be stored: ${messageOf(error)}`)
     }
   }
 
@@ -124,8 +125,9 @@ export function createSession(host: SessionHost, run: GatewayRun, provider: Prov
       onEnd(outcome) {
         request.signal.removeEventListener('abort', abort)
         calls.delete(call)
-        if (route.metered) record(outcome, startedAt, Math.round(performance.now() - startedAtMs))
-        release()
+        // What it costs is held until it is stored: no other call may be let through in between.
+        if (route.metered) void record(outcome, startedAt, Math.round(performance.now() - startedAtMs)).finally(release)
+        else release()
       },
     })
     const abort = () => call.abort()

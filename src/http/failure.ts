@@ -1,5 +1,6 @@
 import { ParseError } from 'elysia'
 import { excerpt } from '../bounds.ts'
+import { databaseBusy, isBusy } from '../db/busy.ts'
 import { ApiError } from '../errors.ts'
 import { fieldOf } from '../json.ts'
 
@@ -7,7 +8,8 @@ import { fieldOf } from '../json.ts'
 export function failureResponse(error: unknown, log: (line: string) => void): Response {
   // Elysia wraps what a parser throws.
   const cause = error instanceof ParseError ? error.cause : error
-  const known = cause instanceof ApiError ? cause : (validationError(cause) ?? unknownError(cause, log))
+  const busy = isBusy(cause) ? databaseBusy() : undefined
+  const known = cause instanceof ApiError ? cause : (busy ?? validationError(cause) ?? unknownError(cause, log))
   const seconds = known.retryAfterSeconds
   return Response.json(known, {
     status: known.status,

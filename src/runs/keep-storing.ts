@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeWhenFree } from '../db/busy.ts'
 import { findRun } from '../db/runs.ts'
 import type { PreparedEnding } from './ending.ts'
 import { faultOf } from './fault.ts'
@@ -23,7 +24,7 @@ export async function keepStoring(
   try {
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS)) {
       try {
-        ending.store(db)
+        await writeWhenFree(db, () => ending.store(db))
         if (failure !== undefined) say(`${id}: its end is stored now`)
         return true
       } catch (error) {

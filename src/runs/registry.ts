@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { writeWhenFree } from '../db/busy.ts'
 import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
 import { findRun, listActiveRuns, type RunRow } from '../db/runs.ts'
@@ -39,7 +40,7 @@ export interface Runs {
   /** A sandbox's active runs, youngest first. */
   active(sandboxId: string, threadId?: string): Run[]
   /**
-   * Cancels a sandbox's active runs and waits until they have ended. Throws sandbox_unavailable when the end of one cannot
+   * Cancels a sandbox's active runs and waits until they have ended. Throws server_busy when the end of one cannot
    * be stored within five seconds; that goes on.
    */
   cancel(sandboxId: string, threadId?: string): Promise<Receipt[]>
@@ -164,7 +165,8 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     async purge(now) {
       recoverLeft()
       for (const runId of listEndedLogs(db, new Date(now.getTime() - keptMs).toISOString()))
-        while (deleteChunks(db, runId, purgeBatch) === purgeBatch) await new Promise(setImmediate)
+        while ((await writeWhenFree(db, () => deleteChunks(db, runId, purgeBatch))) === purgeBatch)
+          await new Promise(setImmediate)
     },
   }
 }
@@ -173,7 +175,7 @@ async function cancelled(run: Run): Promise<Receipt> {
   const ended = run.cancel()
   await within(STORED_WITHIN_MS, ended)
   if (run.log.ended) return await ended
-  throw new ApiError('sandbox_unavailable', 'The reply is over, but its end cannot be stored. The server keeps trying.')
+  throw new ApiError('server_busy', 'The reply is over, but its end cannot be stored. The server keeps trying.')
 }
 
 const runActive = () => new ApiError('run_active', 'This thread has a reply under way. Wait for it, or cancel it.')

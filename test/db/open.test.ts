@@ -19,7 +19,7 @@ describe('a connection', () => {
     ['foreign_keys', 1],
     ['journal_mode', 'wal'],
     ['synchronous', 1],
-    ['busy_timeout', 5000],
+    ['busy_timeout', 20],
     ['user_version', 3],
   ]
   for (const [name, value] of pragmas)

@@ -55,7 +55,7 @@ test('a cancel says that the end is not stored, and a delete needs no such store
   const reading = started.response.text()
   reading.catch(() => {})
   const answer = await cancel(app, started.sandboxId)
-  expect(answer).toMatchObject({ status: 503, body: { error: { code: 'sandbox_unavailable' } } })
+  expect(answer).toMatchObject({ status: 503, body: { error: { code: 'server_busy' } } })
   expect((await app.ask('DELETE', `/v1/sandboxes/${started.sandboxId}`)).status).toBe(204)
   // The stream of a run that was deleted has no end that looks like one.
   const text = await reading.catch(() => '')
