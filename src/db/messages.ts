@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { StoredMessage } from '../plugin.ts'
-import { newId, now } from './id.ts'
+import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { isParts, readJson } from './row.ts'
 import { findLaterRun } from './runs.ts'
@@ -49,12 +49,12 @@ export function removeMessagesAfter(db: Database, threadId: string, id: string):
 export function appendReply(
   db: Database,
   threadId: string,
-  reply: { runId: string; parts: StoredMessage['parts']; metadata: unknown },
+  reply: { id: string; runId: string; parts: StoredMessage['parts']; metadata: unknown },
 ): void {
   const later = findLaterRun(db, { id: reply.runId, threadId })
   const place = later && findPlaceFrom(db, threadId, later.startedAt)
   if (place !== undefined) makeRoom(db, threadId, place)
-  insertMessage(db, threadId, { id: newId('msg'), role: 'assistant', parts: reply.parts }, { ...reply, place })
+  insertMessage(db, threadId, { id: reply.id, role: 'assistant', parts: reply.parts }, { ...reply, place })
 }
 
 /** Of the first message that came at this time or later; undefined when there is none. */

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { insertChunks } from '../db/chunks.ts'
+import { newId } from '../db/id.ts'
 import { appendReply } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import { endRun, findLaterRun, type Usage } from '../db/runs.ts'
@@ -31,18 +32,20 @@ export interface PreparedEnding {
 
 /** Closes the run's stream and message. `pending`: chunks of the writer's that are not stored yet. */
 export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly Chunk[] = []): PreparedEnding {
-  const metadata = metadataOf(run)
-  const closing = [...pending, ...run.writer.close(ending, metadata)]
+  for (const chunk of pending) run.message.apply(chunk)
+  const messageId = run.message.isEmpty ? undefined : newId('msg')
+  const metadata = metadataOf(run, ending, messageId)
+  const closing = run.writer.close(ending, metadata)
   for (const chunk of closing) run.message.apply(chunk)
   const parts = run.message.parts()
-  const chunks = closing.map(chunk => JSON.stringify(chunk))
+  const chunks = [...pending, ...closing].map(chunk => JSON.stringify(chunk))
   const error = 'errorText' in ending ? ending.errorText : null
   return {
     chunks,
     store: db =>
       inTransaction(db, () => {
         insertChunks(db, run.id, run.chunks + 1, chunks)
-        if (parts.length > 0) appendReply(db, run.threadId, { runId: run.id, parts, metadata })
+        if (messageId !== undefined) appendReply(db, run.threadId, { id: messageId, runId: run.id, parts, metadata })
         endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
         // A thread that went on without this run has the status of its later one.
         if (!findLaterRun(db, run)) {
@@ -54,7 +57,11 @@ export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly 
 }
 
 // Clients read the first five; their order is the contract's.
-const metadataOf = ({ id, threadId, sandboxId, model, usage, durationMs }: EndingRun): RunMetadata => ({
+const metadataOf = (
+  { id, threadId, sandboxId, model, usage, durationMs }: EndingRun,
+  { status }: Ending,
+  messageId: string | undefined,
+): RunMetadata => ({
   sessionId: threadId,
   totalCostUsd: usage.costUsd,
   inputTokens: usage.inputTokens,
@@ -63,6 +70,9 @@ const metadataOf = ({ id, threadId, sandboxId, model, usage, durationMs }: Endin
   sandboxId,
   threadId,
   runId: id,
+  ...(messageId !== undefined && { messageId }),
   totalTokens: usage.inputTokens + usage.outputTokens,
   model,
+  // A half answer must not look whole to who reads the thread later.
+  ...(status !== 'completed' && { status }),
 })

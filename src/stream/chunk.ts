@@ -8,29 +8,39 @@ export interface RunMetadata {
   sandboxId: string
   threadId: string
   runId: string
+  /** The reply's own id in its thread. Absent when nothing was said: then no message is stored. */
+  messageId?: string
   totalTokens: number
   model: string
+  /** Of a reply that is not whole: how it ended. */
+  status?: 'cancelled' | 'failed' | 'interrupted'
 }
 
 /** The kinds of part whose content comes in deltas. */
 export type PartKind = 'text' | 'reasoning'
 
+/** Says that the server runs the tool: a client that answers calls itself leaves it alone. Logs of old runs lack it. */
+interface Executed {
+  providerExecuted?: true
+}
+
 /** One chunk of a UI-message stream: the types and fields that every client takes, and no other. */
 export type Chunk =
-  | { type: 'start' | 'abort' | 'finish' }
+  | { type: 'start' | 'start-step' | 'abort' | 'finish' }
   | { type: `${PartKind}-start` | `${PartKind}-end`; id: string }
   | { type: `${PartKind}-delta`; id: string; delta: string }
-  | { type: 'tool-input-start'; toolCallId: string; toolName: string }
+  | ({ type: 'tool-input-start'; toolCallId: string; toolName: string } & Executed)
   | { type: 'tool-input-delta'; toolCallId: string; inputTextDelta: string }
-  | { type: 'tool-input-available'; toolCallId: string; toolName: string; input: unknown }
-  | { type: 'tool-output-available'; toolCallId: string; output: unknown }
-  | { type: 'tool-output-error'; toolCallId: string; errorText: string }
+  | ({ type: 'tool-input-available'; toolCallId: string; toolName: string; input: unknown } & Executed)
+  | ({ type: 'tool-output-available'; toolCallId: string; output: unknown } & Executed)
+  | ({ type: 'tool-output-error'; toolCallId: string; errorText: string } & Executed)
   | { type: 'message-metadata'; messageMetadata: RunMetadata }
   | { type: 'error'; errorText: string }
   | { type: `data-${string}`; data: unknown; transient: true }
 
 const stringFields: Readonly<Record<string, readonly string[]>> = {
   start: [],
+  'start-step': [],
   abort: [],
   finish: [],
   'text-start': ['id'],

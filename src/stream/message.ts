@@ -4,6 +4,8 @@ import type { Chunk, PartKind } from './chunk.ts'
 /** The assistant's message of a stream, as it is stored and shown in its thread. */
 export interface MessageBuilder {
   apply(chunk: Chunk): void
+  /** Whether nothing was said or called yet. */
+  readonly isEmpty: boolean
   /** What was said so far, in order. A tool call that has no result yet is left out. */
   parts(): MessagePart[]
 }
@@ -13,15 +15,18 @@ interface SpokenDraft {
   text: string
 }
 
+type StepDraft = { type: 'step-start' }
+
 interface ToolDraft {
   type: `tool-${string}`
   toolCallId: string
+  providerExecuted: boolean
   input: unknown
   result?: { state: 'output-available'; output: unknown } | { state: 'output-error'; errorText: string }
 }
 
 export function createMessage(): MessageBuilder {
-  const drafts: (SpokenDraft | ToolDraft)[] = []
+  const drafts: (SpokenDraft | ToolDraft | StepDraft)[] = []
   const spoken = new Map<string, SpokenDraft>()
   const tools = new Map<string, ToolDraft>()
 
@@ -36,8 +41,14 @@ export function createMessage(): MessageBuilder {
   }
 
   return {
+    get isEmpty() {
+      return drafts.length === 0
+    },
     apply(chunk) {
       switch (chunk.type) {
+        case 'start-step':
+          drafts.push({ type: 'step-start' })
+          return
         case 'text-start':
           return addSpoken(chunk.id, 'text')
         case 'reasoning-start':
@@ -50,9 +61,10 @@ export function createMessage(): MessageBuilder {
         }
         case 'tool-input-start': {
           // A call that is cut off before its input was whole still needs one that a model takes in its history.
-          const draft: ToolDraft = { type: `tool-${chunk.toolName}`, toolCallId: chunk.toolCallId, input: {} }
+          const { toolCallId, toolName, providerExecuted = false } = chunk
+          const draft: ToolDraft = { type: `tool-${toolName}`, toolCallId, providerExecuted, input: {} }
           drafts.push(draft)
-          tools.set(chunk.toolCallId, draft)
+          tools.set(toolCallId, draft)
           return
         }
         case 'tool-input-available':
@@ -67,11 +79,13 @@ export function createMessage(): MessageBuilder {
   }
 }
 
-function finished(draft: SpokenDraft | ToolDraft): MessagePart[] {
+function finished(draft: SpokenDraft | ToolDraft | StepDraft): MessagePart[] {
   if ('text' in draft) return [{ type: draft.type, text: draft.text, state: 'done' }]
+  if (!('toolCallId' in draft)) return [draft]
   if (!draft.result) return []
+  const { type, toolCallId, providerExecuted, input } = draft
   const { state, ...outcome } = draft.result
-  return [{ type: draft.type, toolCallId: draft.toolCallId, state, input: draft.input, ...outcome }]
+  return [{ type, toolCallId, state, input, ...outcome, ...(providerExecuted && { providerExecuted }) }]
 }
 
 /** A message's text: what its text parts say, joined. */

@@ -21,14 +21,21 @@ interface Tool {
   step: 'begun' | 'called' | 'done'
 }
 
+const providerExecuted = true as const
+
 export function createWriter(): Writer {
   const open = new Map<string, PartKind>()
   const openByEngineId = new Map<string, string>()
   const tools = new Map<string, Tool>()
   let parts = 0
+  /** How many calls the current step has, and how many of them have an output that is no error. */
+  let calls = { all: 0, good: 0 }
 
   function replay(chunk: Chunk): void {
     switch (chunk.type) {
+      case 'start-step':
+        calls = { all: 0, good: 0 }
+        return
       case 'text-start':
       case 'reasoning-start':
         parts += 1
@@ -39,6 +46,7 @@ export function createWriter(): Writer {
         open.delete(chunk.id)
         return
       case 'tool-input-start':
+        calls.all += 1
         tools.set(chunk.toolCallId, { name: chunk.toolName, step: 'begun' })
         return
       case 'tool-input-available':
@@ -46,6 +54,7 @@ export function createWriter(): Writer {
         return
       case 'tool-output-available':
       case 'tool-output-error':
+        if (chunk.type === 'tool-output-available') calls.good += 1
         tools.set(chunk.toolCallId, { name: tools.get(chunk.toolCallId)?.name ?? '', step: 'done' })
     }
   }
@@ -62,6 +71,12 @@ export function createWriter(): Writer {
     return ended.map(([id, kind]) => ({ type: `${kind}-end` as const, id }))
   }
 
+  /**
+   * Clients of version 5 look at no mark of a call's: when each call of the last step has its output, they post the whole
+   * conversation again, without end. So what follows such calls is a step of its own, also when it is nothing.
+   */
+  const nextStep = (): Chunk[] => (calls.all > 0 && calls.good === calls.all ? [{ type: 'start-step' }] : [])
+
   function writeDelta(kind: PartKind, engineId: string, delta: string): Chunk[] {
     if (!delta) return []
     const chunks = endParts(kind)
@@ -70,13 +85,13 @@ export function createWriter(): Writer {
       // Engines use an id again for a later part; a client must never see that.
       id = `${kind}-${parts + 1}`
       openByEngineId.set(engineId, id)
-      chunks.push({ type: `${kind}-start`, id })
+      chunks.push(...nextStep(), { type: `${kind}-start`, id })
     }
     return [...chunks, { type: `${kind}-delta`, id, delta }]
   }
 
   const beginTool = (toolCallId: string, toolName: string): Chunk[] =>
-    tools.has(toolCallId) ? [] : [...endParts(), { type: 'tool-input-start', toolCallId, toolName }]
+    tools.has(toolCallId) ? [] : [...endParts(), { type: 'tool-input-start', toolCallId, toolName, providerExecuted }]
 
   function chunksOf(event: EngineEvent): Chunk[] {
     switch (event.type) {
@@ -105,14 +120,14 @@ export function createWriter(): Writer {
         const input = storable(event.input)
         return [
           ...beginTool(event.callId, toolName),
-          { type: 'tool-input-available', toolCallId: event.callId, toolName, input },
+          { type: 'tool-input-available', toolCallId: event.callId, toolName, input, providerExecuted },
         ]
       }
       case 'tool-result': {
         const { callId: toolCallId, output, error } = event
         if ((tools.get(toolCallId)?.step ?? 'done') === 'done') return []
-        if (error !== undefined) return [{ type: 'tool-output-error', toolCallId, errorText: error }]
-        return [{ type: 'tool-output-available', toolCallId, output: storable(output) }]
+        if (error !== undefined) return [{ type: 'tool-output-error', toolCallId, errorText: error, providerExecuted }]
+        return [{ type: 'tool-output-available', toolCallId, output: storable(output), providerExecuted }]
       }
       case 'tool-progress': {
         const { callId: toolCallId, data } = event
@@ -136,7 +151,13 @@ export function createWriter(): Writer {
         ...endParts(),
         ...[...tools]
           .filter(([, tool]) => tool.step !== 'done')
-          .map(([toolCallId]) => ({ type: 'tool-output-error' as const, toolCallId, errorText: lostResult(ending) })),
+          .map(([toolCallId]) => ({
+            type: 'tool-output-error' as const,
+            toolCallId,
+            errorText: lostResult(ending),
+            providerExecuted,
+          })),
+        ...nextStep(),
         { type: 'message-metadata', messageMetadata },
         ...lastWord(ending),
         { type: 'finish' },

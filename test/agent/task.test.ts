@@ -85,9 +85,14 @@ describe.each([...modelSetups])('coder on $wire', setup => {
     expect(thread.messages.at(-1).parts).toMatchObject([
       { type: 'text', text: 'First this. ' },
       { type: 'tool-Bash', state: 'output-available', output: 'one\n' },
+      { type: 'step-start' },
       { type: 'text', text: 'Then that. ' },
       { type: 'tool-Bash', state: 'output-error', errorText: stopped },
     ])
+    expect(thread.messages.at(-1).metadata).toMatchObject({
+      status: 'interrupted',
+      messageId: thread.messages.at(-1).id,
+    })
     expect(textIn(seen)).toBe('First this. Then that. ')
 
     model.play({ calls: [bash('cat one')] }, ({ results, body }) => ({

@@ -1,30 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import * as ai5 from 'ai-5'
-import { version as version5 } from 'ai-5/package.json'
-import * as ai500 from 'ai-5-0-0'
-import { version as version500 } from 'ai-5-0-0/package.json'
-import * as ai6 from 'ai-6'
-import { version as version6 } from 'ai-6/package.json'
-import * as ai600 from 'ai-6-0-0'
-import { version as version600 } from 'ai-6-0-0/package.json'
-import * as ai7 from 'ai-7'
-import { version as version7 } from 'ai-7/package.json'
-import * as ai700 from 'ai-7-0-0'
-import { version as version700 } from 'ai-7-0-0/package.json'
 import { file_path, finalText, playProgram } from '../agent/program.ts'
 import { bash, useAgentServer } from '../support/agent-server.ts'
 import type { ModelTurn } from '../support/model-server.ts'
 import { type Ai, headlessChat, textOf, type UIMessage } from './headless-chat.ts'
-
-/** The first of each major version takes no field that it does not know; the last is the one of today. */
-const versions = [
-  { version: version500, ai: ai500 as unknown as Ai },
-  { version: version5, ai: ai5 as Ai },
-  { version: version600, ai: ai600 as unknown as Ai },
-  { version: version6, ai: ai6 as unknown as Ai },
-  { version: version700, ai: ai700 as unknown as Ai },
-  { version: version7, ai: ai7 as unknown as Ai },
-]
+import { versions } from './versions.ts'
 
 const { server, model, modelKey } = useAgentServer()
 
@@ -58,10 +37,12 @@ describe.each(versions)('ai $version', ({ ai }) => {
       { type: 'text', text: 'I write it. ', state: 'done' },
       { type: 'tool-Write', state: 'output-available', input: { file_path } },
       { type: 'tool-Bash', state: 'output-available', input: { command: 'python3 primes.py' }, output: '77\n' },
+      { type: 'step-start' },
       { type: 'text', text: 'It prints 77. ' },
       { type: 'tool-Read', state: 'output-available', input: { file_path } },
       { type: 'tool-Edit', state: 'output-available', input: { file_path, new_string: 'range(2, 100)' } },
       { type: 'tool-Bash', state: 'output-available', output: '1060\n' },
+      { type: 'step-start' },
       { type: 'text', text: 'Now it prints 1060.' },
     ])
     const { messages } = await hydrate()

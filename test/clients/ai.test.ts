@@ -37,6 +37,7 @@ const metadataOf = (sandboxId: string, threadId: string, inputTokens: number, ou
   sandboxId,
   threadId,
   runId: expect.stringMatching(/^run_/),
+  messageId: expect.stringMatching(/^msg_/),
   totalTokens: inputTokens + outputTokens,
   model: 'echo',
 })
@@ -72,6 +73,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(chat.lastMessage?.parts).toMatchObject([
       { type: 'text', text: 'what is it?\n' },
       { ...call, input: { command: 'uname' } },
+      { type: 'step-start' },
       { type: 'text', text: 'so there' },
     ])
   })
@@ -133,7 +135,10 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(countTo(said)).toEqual(numbers(countTo(said).length))
     for (const chat of [first, second]) {
       expect([chat.status, chat.error, textOf(chat.lastMessage)]).toEqual(['ready', undefined, said])
-      expect(chat.lastMessage?.metadata).toEqual(metadataOf(sandboxId, threadId, 2, countTo(said).length))
+      expect(chat.lastMessage?.metadata).toEqual({
+        ...metadataOf(sandboxId, threadId, 2, countTo(said).length),
+        status: 'cancelled',
+      })
     }
     await first.sendMessage({ text: 'go on' })
     expect([first.status, textOf(first.lastMessage)]).toEqual(['ready', 'go on'])
@@ -157,7 +162,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     await chat.sendMessage({ text: 'first this\n/fail' })
     expect([chat.status, chat.error?.message]).toEqual(['error', 'The echo engine fails because it was asked to.'])
     expect(textOf(chat.lastMessage)).toBe('first this\n')
-    expect(chat.lastMessage?.metadata).toEqual(metadataOf(sandboxId, threadId, 3, 2))
+    expect(chat.lastMessage?.metadata).toEqual({ ...metadataOf(sandboxId, threadId, 3, 2), status: 'failed' })
   })
 
   test('reads a reconnected stream without a chat around it', async () => {

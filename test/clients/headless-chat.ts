@@ -1,7 +1,10 @@
 import type * as ai5 from 'ai-5'
 
 /** What the tests use of the package is the same in its versions 5, 6 and 7. */
-export type Ai = Pick<typeof ai5, 'AbstractChat' | 'DefaultChatTransport' | 'readUIMessageStream'>
+export type Ai = Pick<
+  typeof ai5,
+  'AbstractChat' | 'DefaultChatTransport' | 'lastAssistantMessageIsCompleteWithToolCalls' | 'readUIMessageStream'
+>
 export type UIMessage = ai5.UIMessage
 
 /** What a hook of a front end keeps, without a front end. */
@@ -46,22 +49,37 @@ class State implements ai5.ChatState<UIMessage> {
 export interface ChatOptions {
   api: string
   key: string
-  /** The sandbox's. */
-  id: string
+  /** The chat's: a sandbox's, or any of the client's own. Without one the package makes it. */
+  id?: string
   messages?: UIMessage[]
   /** Sent with each message. */
   body?: object
+  /** Where to come back to. */
+  prepareReconnectToStreamRequest?: ai5.PrepareReconnectToStreamRequest
+  sendAutomaticallyWhen?: typeof ai5.lastAssistantMessageIsCompleteWithToolCalls
 }
 
 /** A chat as `useChat` keeps one: the package's own, over its own transport. */
 export function headlessChat({ AbstractChat, DefaultChatTransport }: Ai, options: ChatOptions) {
-  const { api, key, id, messages = [], body = {} } = options
-  const transport = new DefaultChatTransport<UIMessage>({ api, body, headers: { authorization: `Bearer ${key}` } })
+  const { api, key, id, messages = [], body, prepareReconnectToStreamRequest, sendAutomaticallyWhen } = options
+  const sent: { method: string; url: string }[] = []
+  const transport = new DefaultChatTransport<UIMessage>({
+    api,
+    headers: { authorization: `Bearer ${key}` },
+    fetch: ((url: string, init: RequestInit = {}) => {
+      sent.push({ method: init.method ?? 'GET', url })
+      return fetch(url, init)
+    }) as typeof fetch,
+    ...(body && { body }),
+    ...(prepareReconnectToStreamRequest && { prepareReconnectToStreamRequest }),
+  })
   class HeadlessChat extends AbstractChat<UIMessage> {
     readonly kept: State
+    /** Its requests. */
+    readonly sent = sent
     constructor() {
       const state = new State(messages)
-      super({ id, state, transport })
+      super({ state, transport, ...(id && { id }), ...(sendAutomaticallyWhen && { sendAutomaticallyWhen }) })
       this.kept = state
     }
     /** Resolves when the last message's text has this word. */

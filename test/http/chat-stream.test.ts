@@ -41,6 +41,7 @@ describe('the stream', () => {
       'sandboxId',
       'threadId',
       'runId',
+      'messageId',
       'totalTokens',
       'model',
     ])
@@ -53,6 +54,7 @@ describe('the stream', () => {
       sandboxId: id,
       threadId,
       runId,
+      messageId: expect.stringMatching(/^msg_/),
       totalTokens: 6,
       model: 'echo',
     })
@@ -80,6 +82,7 @@ describe('the stream', () => {
       'tool-input-start',
       'tool-input-available',
       'tool-output-available',
+      'start-step',
       'text-start',
       'text-delta',
       'text-end',
@@ -87,16 +90,25 @@ describe('the stream', () => {
       'finish',
     ])
     const { toolCallId } = chunks[4]
+    const providerExecuted = true
     const input = { command: 'echo out; echo err >&2; exit 3' }
     expect(chunks.slice(4, 7)).toEqual([
-      { type: 'tool-input-start', toolCallId, toolName: 'Bash' },
-      { type: 'tool-input-available', toolCallId, toolName: 'Bash', input },
-      { type: 'tool-output-available', toolCallId, output: 'out\nerr\nexit code 3' },
+      { type: 'tool-input-start', toolCallId, toolName: 'Bash', providerExecuted },
+      { type: 'tool-input-available', toolCallId, toolName: 'Bash', input, providerExecuted },
+      { type: 'tool-output-available', toolCallId, output: 'out\nerr\nexit code 3', providerExecuted },
     ])
     const [, reply] = (await threadOf(app, ids)).messages
     expect(reply.parts).toEqual([
       { type: 'text', text: 'before\n', state: 'done' },
-      { type: 'tool-Bash', toolCallId, state: 'output-available', input, output: 'out\nerr\nexit code 3' },
+      {
+        type: 'tool-Bash',
+        toolCallId,
+        state: 'output-available',
+        input,
+        output: 'out\nerr\nexit code 3',
+        providerExecuted,
+      },
+      { type: 'step-start' },
       { type: 'text', text: 'after', state: 'done' },
     ])
   })

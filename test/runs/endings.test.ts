@@ -140,6 +140,7 @@ test('a cancelled tool says so', async () => {
     type: 'tool-output-error',
     toolCallId: 'c',
     errorText: 'cancelled',
+    providerExecuted: true,
   })
 })
 
@@ -164,6 +165,7 @@ test('usage adds up, in the metadata and on the thread', async () => {
     ['sandboxId', sandbox.id],
     ['threadId', thread.id],
     ['runId', run.id],
+    ['messageId', listMessages(db, thread.id)[1]!.id],
     ['totalTokens', 35],
     ['model', 'second'],
   ])

@@ -42,11 +42,19 @@ function write(events: EngineEvent[], ending: Ending = { status: 'completed' }):
   return [...writer.start(), ...events.flatMap(event => writer.write(event)), ...writer.close(ending, metadata)]
 }
 
-/** One word a chunk: its type, its id, and what it carries. */
+/** One word a chunk: its type, its id, and what it carries. Of each tool's chunks the server says that it runs it. */
 const brief = (chunk: Chunk): string =>
-  Object.entries(chunk)
+  Object.entries('toolCallId' in chunk ? withoutMark(chunk) : chunk)
     .map(([, value]) => (typeof value === 'string' ? value : JSON.stringify(value)))
     .join(' ')
+
+function withoutMark({
+  providerExecuted,
+  ...chunk
+}: Extract<Chunk, { toolCallId: string }> & { providerExecuted?: true }) {
+  expect(providerExecuted).toBe(chunk.type === 'tool-input-delta' ? undefined : true)
+  return chunk
+}
 
 const body = (chunks: Chunk[]) => chunks.slice(1, -2).map(brief)
 
@@ -108,6 +116,7 @@ describe('events become chunks', () => {
         'tool-input-delta c "}',
         'tool-input-available c Bash {"command":"ls"}',
         'tool-output-available c out',
+        'start-step',
       ],
     ],
     [
@@ -118,7 +127,7 @@ describe('events become chunks', () => {
     [
       'a call is named as it began',
       [input('c', ''), call('c', 'Other', 1), result('c', 1)],
-      ['tool-input-start c Bash', 'tool-input-available c Bash 1', 'tool-output-available c 1'],
+      ['tool-input-start c Bash', 'tool-input-available c Bash 1', 'tool-output-available c 1', 'start-step'],
     ],
     [
       'what makes no sense is left out',
@@ -133,7 +142,29 @@ describe('events become chunks', () => {
         call('c'),
         input('c', 'later'),
       ],
-      ['tool-input-start c Bash', 'tool-input-available c Bash {"command":"ls"}', 'tool-output-available c 1'],
+      [
+        'tool-input-start c Bash',
+        'tool-input-available c Bash {"command":"ls"}',
+        'tool-output-available c 1',
+        'start-step',
+      ],
+    ],
+    [
+      'what follows calls that all have their output is a step of its own',
+      [call('c'), call('d'), result('c', 1), text('a', 'x'), result('d', 2), text('a', 'y')],
+      [
+        'tool-input-start c Bash',
+        'tool-input-available c Bash {"command":"ls"}',
+        'tool-input-start d Bash',
+        'tool-input-available d Bash {"command":"ls"}',
+        'tool-output-available c 1',
+        'text-start text-1',
+        'text-delta text-1 x',
+        'tool-output-available d 2',
+        'text-delta text-1 y',
+        'text-end text-1',
+        'start-step',
+      ],
     ],
     [
       'session and usage say nothing',
@@ -156,17 +187,18 @@ describe('events become chunks', () => {
         'tool-input-available c Bash {"command":"ls"}',
         'data-tool-progress {"text":"now","toolCallId":"c"} true',
         'tool-output-available c 1',
+        'start-step',
       ],
     ],
     [
       'a value that JSON leaves out is null',
       [{ type: 'tool-call', callId: 'c', name: 'T', input: undefined }, result('c', undefined)],
-      ['tool-input-start c T', 'tool-input-available c T null', 'tool-output-available c null'],
+      ['tool-input-start c T', 'tool-input-available c T null', 'tool-output-available c null', 'start-step'],
     ],
     [
       'a value that JSON cannot say is said in words',
       [call('c', 'T', 1n), result('c', 2n)],
-      ['tool-input-start c T', 'tool-input-available c T 1', 'tool-output-available c 2'],
+      ['tool-input-start c T', 'tool-input-available c T 1', 'tool-output-available c 2', 'start-step'],
     ],
   ]
   for (const [name, events, expected] of scenarios) test(name, () => expect(body(write(events))).toEqual(expected))
@@ -187,8 +219,8 @@ describe('endings', () => {
       const closing = chunks.slice(chunks.findLastIndex(chunk => chunk.type === 'text-delta') + 1)
       expect(closing.slice(0, 3)).toEqual([
         { type: 'text-end', id: 'text-2' },
-        { type: 'tool-output-error', toolCallId: 'c', errorText: lost },
-        { type: 'tool-output-error', toolCallId: 'd', errorText: lost },
+        { type: 'tool-output-error', toolCallId: 'c', errorText: lost, providerExecuted: true },
+        { type: 'tool-output-error', toolCallId: 'd', errorText: lost, providerExecuted: true },
       ])
       expect(closing.slice(3).map(chunk => chunk.type)).toEqual(last as Chunk['type'][])
     })
@@ -311,12 +343,13 @@ test('a message has its parts in order, each with its end', () => {
     text('b', 'Done.'),
   ]
   for (const chunk of write(events, { status: 'cancelled' })) message.apply(chunk)
+  const tool = { type: 'tool-Bash', providerExecuted: true }
   expect(message.parts()).toEqual([
     { type: 'reasoning', text: 'hm', state: 'done' },
     { type: 'text', text: 'Let me. ', state: 'done' },
-    { type: 'tool-Bash', toolCallId: 'c', state: 'output-available', input: { command: 'ls' }, output: { ok: 1 } },
-    { type: 'tool-Bash', toolCallId: 'e', state: 'output-error', input: { command: 'ls' }, errorText: 'no' },
-    { type: 'tool-Bash', toolCallId: 'f', state: 'output-error', input: {}, errorText: 'cancelled' },
+    { ...tool, toolCallId: 'c', state: 'output-available', input: { command: 'ls' }, output: { ok: 1 } },
+    { ...tool, toolCallId: 'e', state: 'output-error', input: { command: 'ls' }, errorText: 'no' },
+    { ...tool, toolCallId: 'f', state: 'output-error', input: {}, errorText: 'cancelled' },
     { type: 'text', text: 'Done.', state: 'done' },
   ])
   expect(textOf(message.parts())).toBe('Let me. Done.')
