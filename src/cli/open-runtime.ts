@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Config } from '../config.ts'
 import { readAgentFiles } from '../core/agent-files.ts'
@@ -11,6 +12,7 @@ import { saveAgent } from '../db/agents.ts'
 import { rememberPlugin } from '../db/backends.ts'
 import { sync, syncDirectory, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
+import { findSetting, saveSetting } from '../db/settings.ts'
 import { createEgress } from '../egress/egress.ts'
 import { messageOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
@@ -39,6 +41,9 @@ export interface OpenRuntime {
   close(): Promise<void>
 }
 
+/** The setting that says which start of the machine the last server ran in: a loss of power lies between two. */
+const LAST_BOOT = 'boot_id'
+
 /** All that use cases work with, on one data directory. Throws an error that says what is missing. */
 export async function openRuntime(config: Config, load: LoadPlugins, log: Runtime['log']): Promise<OpenRuntime> {
   const { dataDirectory } = config
@@ -58,7 +63,9 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   const environments = createEnvironments(db, backends)
   const runs = createRuns(db, { log })
   const bundles = createBundles(db, dataDirectory)
-  const interrupted = runs.recover()
+  const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+  const interrupted = runs.recover(findSetting(db, LAST_BOOT) !== bootId)
+  saveSetting(db, LAST_BOOT, bootId)
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)

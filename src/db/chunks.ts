@@ -1,7 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { inTransaction } from './open.ts'
 
-/** One chunk of a run's log; the first has `seq` 1, and none is left out. */
+/**
+ * One chunk of a run's log; the first has `seq` 1, and none is left out, but before the end of one whose last chunks a loss of
+ * power may have taken.
+ */
 export interface ChunkRow {
   seq: number
   chunk: string
@@ -32,11 +35,15 @@ export function listChunks(db: Database, runId: string, after: number, maxLength
   return rows
 }
 
-/** How many chunks a run's log has. */
-export const countChunks = (db: Database, runId: string): number =>
+/** The `seq` of the last chunk of a run's log; 0 when it is empty. */
+export const lastChunk = (db: Database, runId: string): number =>
   db
     .query<{ last: number | null }, { runId: string }>('select max(seq) as last from run_chunks where run_id = $runId')
     .get({ runId })?.last ?? 0
+
+/** True when a run's log has this chunk. */
+export const hasChunk = (db: Database, runId: string, seq: number): boolean =>
+  db.query('select 1 from run_chunks where run_id = $runId and seq = $seq').get({ runId, seq }) !== null
 
 /** The runs ended before `endedBefore` (ISO time) whose logs are still there. Costs no more than there are logs. */
 export const listEndedLogs = (db: Database, endedBefore: string): string[] =>

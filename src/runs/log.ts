@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { countChunks, listChunks } from '../db/chunks.ts'
+import { hasChunk, lastChunk, listChunks } from '../db/chunks.ts'
 import { frame } from '../stream/frame.ts'
 
 /** What a reader follows: frames that are stored, and word of more. */
@@ -25,6 +25,12 @@ export interface Log extends ChunkSource {
   /** No more will come. `lost`: the closing chunks could not be stored, and readers fail instead of ending well. */
   end(lost?: boolean): void
 }
+
+/**
+ * How far the numbers of chunks jump where a loss of power may have taken some that readers have: no id may come to mean
+ * another chunk.
+ */
+export const LOST_SEQS = 1_000_000
 
 const tailFrames = 256
 const pageBytes = 256 * 1024
@@ -92,9 +98,13 @@ export function createLog(db: Database, runId: string): Log {
   }
 }
 
+/** True when a reader that has the chunk `after` has more than what is stored. */
+export const isBeyond = (db: Database, runId: string, after: number): boolean =>
+  after > 0 && !hasChunk(db, runId, after)
+
 /** The log of a run that has ended. */
 export function openStoredLog(db: Database, runId: string): ChunkSource {
-  const count = countChunks(db, runId)
+  const count = lastChunk(db, runId)
   return {
     ended: true,
     read: after => (after < count ? storedPage(db, runId, after) : undefined),
@@ -105,9 +115,12 @@ export function openStoredLog(db: Database, runId: string): ChunkSource {
 
 function storedPage(db: Database, runId: string, after: number) {
   const rows = listChunks(db, runId, after, pageBytes)
+  const first = rows[0]?.seq
+  const last = rows.at(-1)?.seq
   // Purged while a reader slept, or deleted with its thread: a gap must never look like a whole stream.
-  if (rows[0]?.seq !== after + 1) throw new Error('The log of this run is gone.')
-  return { bytes: joined(rows.map(row => frame(runId, row.seq, row.chunk))), last: after + rows.length }
+  const isGap = first !== after + 1 && !(first === after + 1 + LOST_SEQS && hasChunk(db, runId, after))
+  if (last === undefined || isGap) throw new Error('The log of this run is gone.')
+  return { bytes: joined(rows.map(row => frame(runId, row.seq, row.chunk))), last }
 }
 
 const joined = (frames: readonly Uint8Array[]): Uint8Array => {

@@ -1,5 +1,16 @@
+import type { Chunk } from '../stream/chunk.ts'
 import { DONE, HEARTBEAT, OPEN } from '../stream/frame.ts'
 import type { ChunkSource } from './log.ts'
+
+/** The stream for a reader that has more of a run than there is. What it has to be told is no part of the run: it has no id. */
+export function refuseReader(): ReadableStream<Uint8Array> {
+  const error: Chunk = {
+    type: 'error',
+    errorText:
+      'This stream cannot go on after its Last-Event-ID: that part of the reply is not stored. Read it from its start.',
+  }
+  return new Blob([OPEN, `data: ${JSON.stringify(error)}\n\n`, DONE]).stream()
+}
 
 /**
  * A stream of server-sent events: what comes after the chunk `after` (0: all), then what follows, then the end.

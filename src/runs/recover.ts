@@ -5,8 +5,11 @@ import { type RunRow, saveRunUsage } from '../db/runs.ts'
 import { rebuild } from '../stream/rebuild.ts'
 import { prepareEnding } from './ending.ts'
 
-/** Ends a run that a stopped server left active. What it had said is kept, at its place in the thread. */
-export function recoverRun(db: Database, row: RunRow): void {
+/**
+ * Ends a run that a stopped server left active. What it had said is kept, at its place in the thread. `lostSeqs`: how many
+ * numbers of chunks to leave out before the end.
+ */
+export function recoverRun(db: Database, row: RunRow, lostSeqs: number): void {
   let chunks = 0
   function* log(): Generator<string> {
     for (;;) {
@@ -32,7 +35,7 @@ export function recoverRun(db: Database, row: RunRow): void {
     model,
     usage,
     durationMs: Math.max(0, Date.now() - Date.parse(row.startedAt)),
-    chunks,
+    chunks: chunks + lostSeqs,
   }
   prepareEnding(run, { status: 'interrupted', errorText: 'The server stopped during this reply.' }).store(db)
 }

@@ -5,8 +5,8 @@ import { newId } from '../db/id.ts'
 import { findRun, listActiveRuns, type RunRow } from '../db/runs.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { parseLastEventId } from '../stream/frame.ts'
-import { openStoredLog } from './log.ts'
-import { readRun } from './reader.ts'
+import { isBeyond, LOST_SEQS, openStoredLog } from './log.ts'
+import { readRun, refuseReader } from './reader.ts'
 import { recoverRun } from './recover.ts'
 import { type Execute, type Receipt, Run, type RunInit } from './run.ts'
 import { within } from './within.ts'
@@ -55,8 +55,11 @@ export interface Runs {
   ): Watched | undefined
   /** Refuses new runs, gives active ones `graceMs` to end, then interrupts them. Resolves when all have ended. */
   close(graceMs: number): Promise<void>
-  /** To be called once, before any start: ends what a stopped server left active. Returns how many runs that were. */
-  recover(): number
+  /**
+   * To be called once, before any start: ends what a stopped server left active. `isPowerLost`: the machine was started
+   * since, and the last chunks that readers had may be gone. Returns how many runs that were.
+   */
+  recover(isPowerLost?: boolean): number
   /** Deletes the logs that nobody can resume any more. */
   purge(now: Date): Promise<void>
 }
@@ -77,6 +80,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   /** Left active by a stopped server, and not ended yet. */
   let unrecovered: RunRow[] = []
   const told = new Set<string>()
+  let lostSeqs = 0
   const onEnd = (run: Run) => void running.delete(run.threadId)
   const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, onEnd }
 
@@ -84,7 +88,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     runId: id,
     threadId,
     sandboxId,
-    body: readRun(log, Math.min(after, log.count), heartbeatMs),
+    body: after > log.count ? refuseReader() : readRun(log, after, heartbeatMs),
   })
 
   const active = (sandboxId: string, threadId?: string) =>
@@ -96,7 +100,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     const run = findRun(db, runId)
     if (!run?.endedAt || Date.parse(run.endedAt) + keptMs < Date.now()) return undefined
     if (run.sandboxId !== sandboxId || (threadId !== undefined && run.threadId !== threadId)) return undefined
-    const body = readRun(openStoredLog(db, runId), after, heartbeatMs)
+    const body = isBeyond(db, runId, after) ? refuseReader() : readRun(openStoredLog(db, runId), after, heartbeatMs)
     return { runId, threadId: run.threadId, sandboxId, body }
   }
 
@@ -104,7 +108,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   function recoverLeft(): void {
     unrecovered = unrecovered.filter(run => {
       try {
-        if (findRun(db, run.id)?.status === 'active') recoverRun(db, run)
+        if (findRun(db, run.id)?.status === 'active') recoverRun(db, run, lostSeqs)
         return false
       } catch (error) {
         if (!told.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`)
@@ -156,7 +160,8 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
       giveUp.abort()
       await ended
     },
-    recover() {
+    recover(isPowerLost = false) {
+      lostSeqs = isPowerLost ? LOST_SEQS : 0
       unrecovered = listActiveRuns(db)
       const { length } = unrecovered
       recoverLeft()

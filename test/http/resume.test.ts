@@ -11,6 +11,9 @@ beforeAll(async () => {
 })
 const idle = (sandboxId = id) => until(() => app.runtime.runs.active(sandboxId).length === 0)
 
+/** Without an id: a client that comes back asks for the same again, or for all. */
+const beyond = { data: { type: 'error', errorText: expect.stringContaining('cannot go on after its Last-Event-ID') } }
+
 describe('during a run', () => {
   test('without Last-Event-ID the whole run comes from its start, to each who asks', async () => {
     const { response, runId, threadId } = await startChat(app, '/slow 10', { sandboxId: id })
@@ -35,6 +38,12 @@ describe('during a run', () => {
     const whole = [...all, ...rest]
     expect(whole.map(event => event.id)).toEqual(whole.map((_, n) => `${runId}/${n + 1}`))
     expect(textIn(whole.map(({ data }) => data))).toBe('1 2 3 4 5 6 7 8 9 10 11 12 ')
+  })
+
+  test('with a Last-Event-ID that it has not come to an error comes, and the run goes on', async () => {
+    const { response, runId } = await startChat(app, '/slow 10', { sandboxId: id })
+    expect(await readEvents(await resume(app, id, `${runId}/500`))).toEqual([beyond])
+    expect(textIn((await readEvents(response)).map(({ data }) => data))).toBe('1 2 3 4 5 6 7 8 9 10 ')
   })
 
   test('a lost connection does not end the run', async () => {
@@ -102,9 +111,10 @@ describe('after its end', () => {
     expect(await readEvents(await resume(app, id, events.at(-1)?.id))).toEqual([])
   })
 
-  test('with a place beyond its end only [DONE] comes', async () => {
-    const { runId } = await chat(app, 'a', { sandboxId: id })
-    expect(await readEvents(await resume(app, id, `${runId}/999999`))).toEqual([])
+  test('with a place beyond its end an error comes: what the client has is not what is stored', async () => {
+    const { runId, events } = await chat(app, 'a', { sandboxId: id })
+    expect(await readEvents(await resume(app, id, `${runId}/${events.length + 1}`))).toEqual([beyond])
+    expect(await readEvents(await resume(app, id, `${runId}/999999`))).toEqual([beyond])
   })
 })
 

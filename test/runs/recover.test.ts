@@ -166,3 +166,20 @@ test('readers of a run whose end cannot be stored fail after a while, and those 
   const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.body)
   expect(typesOf(reading)).toEqual(['text-end', 'message-metadata', 'finish'])
 })
+
+test('after a loss of power no id means another chunk: who has what is lost is told, who has less gets the end', async () => {
+  const { db, runs, run, sandbox } = await crash()
+  // The reader had six chunks; the last two did not come to the disk.
+  db.run('delete from run_chunks where seq > 4')
+  runs.recover(true)
+  const after = (seq: number) => read(runs.resume(sandbox.id, { lastEventId: `${run.id}/${seq}` })!.body)
+  const whole = await after(2)
+  expect(whole.frames.map(({ seq }) => seq)).toEqual([3, 4, 1_000_005, 1_000_006, 1_000_007])
+  expect(typesOf(whole).slice(2)).toEqual(['message-metadata', 'error', 'finish'])
+  expect(await after(4)).toMatchObject({ frames: whole.frames.slice(2), done: true })
+  expect(await after(1_000_006)).toMatchObject({ frames: whole.frames.slice(4), done: true })
+  for (const lost of [5, 6, 7, 999_999, 1_000_008]) {
+    const body = runs.resume(sandbox.id, { lastEventId: `${run.id}/${lost}` })!.body
+    expect(await new Response(body).text()).toContain('"type":"error"')
+  }
+})
