@@ -16,6 +16,7 @@ const statuses = {
   request_timeout: 408,
   conflict: 409,
   run_active: 409,
+  nothing_to_continue: 409,
   payload_too_large: 413,
   rate_limit_exceeded: 429,
   internal_error: 500,

@@ -2,29 +2,27 @@ import type { Database } from 'bun:sqlite'
 import type { Agent } from '../db/agents.ts'
 import { whenFree } from '../db/busy.ts'
 import { findDeployment } from '../db/deployments.ts'
-import { listMessages, removeMessagesAfter } from '../db/messages.ts'
+import { listMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import type { Thread } from '../db/threads.ts'
 import { ApiError } from '../errors.ts'
-import type { Engine, StoredMessage, Turn } from '../plugin.ts'
+import type { Engine, Turn } from '../plugin.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
+import { type Asked, askedOf, type Posted } from './asked.ts'
 import { underOperator } from './deployed-agent.ts'
 import { meteredTurn } from './metered-turn.ts'
 import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
-import { createThread, getThread } from './threads.ts'
+import { createThread, cutThread, getThread } from './threads.ts'
 import { type ChatOptions, withinAgent } from './turn-options.ts'
 import { turnWithTools } from './turn-tools.ts'
 
-export interface ChatRequest {
+export interface ChatRequest extends Posted {
   sandboxId?: string
   threadId?: string
-  messages: StoredMessage[]
   name?: string
-  /** The AI SDK's: `regenerate-message` answers the last user message anew. */
-  trigger?: string
   background: boolean
   externalUserId?: string
   options: ChatOptions
@@ -44,7 +42,7 @@ export async function startChat(
   }
   const current = getAgent(runtime, caller, slug)
   getEngine(runtime, current)
-  const asked = lastUserMessage(request.messages)
+  const asked = askedOf(request)
   const start = (sandbox: Sandbox, thread: Thread) => {
     const agent = agentAsMade(runtime.db, current, sandbox)
     const engine = getEngine(runtime, agent)
@@ -78,20 +76,21 @@ function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): A
 /** Nothing is awaited here: the thread is free, and taken. */
 function startRun(
   runtime: Runtime,
-  place: { agent: Agent; engine: Engine; sandbox: Sandbox; thread: Thread; asked: number; keyId?: string },
+  place: { agent: Agent; engine: Engine; sandbox: Sandbox; thread: Thread; asked: Asked; keyId?: string },
   request: ChatRequest,
 ): Run {
   const { db, runs, environments, gateway, egress } = runtime
   const { agent, engine, sandbox, thread, asked, keyId } = place
   return inTransaction(db, () => {
     const known = listMessages(db, thread.id)
+    const prompt = asked.prompt.filter(({ role }) => role === 'user')
     const isNew = known.length === 0
-    const prompt = request.messages.slice(asked).filter(message => message.role === 'user')
-    const [first] = prompt
-    // A message that is known is answered again, without what was answered to it.
-    const position = known.findIndex(({ id }) => id === first?.id)
-    if (first && position >= 0 && request.trigger === 'regenerate-message') removeMessagesAfter(db, thread.id, first.id)
-    const before = isNew ? request.messages.slice(0, asked) : position >= 0 ? known.slice(0, position) : known
+    const edited = known.findIndex(({ id, role }) => id === asked.replaces && role === 'user')
+    // A message that is known is answered again.
+    const position = edited >= 0 ? edited : known.findIndex(({ id }) => id === prompt[0]?.id)
+    const isCut = position >= 0 && (edited >= 0 || asked.isAgain)
+    if (isCut) cutThread(db, thread.id, known[edited >= 0 ? position : position + 1]?.id)
+    const before = isNew ? asked.before : position >= 0 ? known.slice(0, position) : known
     const model = request.options.model ?? agent.model
     const { turnOptions, budgets } = withinAgent(agent.options, request.options)
     const systemPrompt = request.options.systemPrompt ?? agent.systemPrompt
@@ -100,7 +99,7 @@ function startRun(
       history: before.map(({ id, role, parts }) => ({ id, role, parts })),
       ...(model !== undefined && { model }),
       ...(systemPrompt !== undefined && { systemPrompt }),
-      ...(thread.engineSessionId !== undefined && { engineSessionId: thread.engineSessionId }),
+      ...(thread.engineSessionId !== undefined && !isCut && { engineSessionId: thread.engineSessionId }),
     }
     const init = {
       threadId: thread.id,
@@ -109,7 +108,7 @@ function startRun(
       engine: engine.name,
       ...(model !== undefined && { model }),
       // Those that the thread has already are not added again.
-      messages: isNew ? request.messages : prompt,
+      messages: isNew ? [...asked.before, ...asked.prompt] : prompt,
     }
     const run: Run = runs.start(init, async function* (signal) {
       const environment = await environments.get(sandbox)
@@ -151,17 +150,3 @@ function getEngine({ engines }: Runtime, agent: Agent): Engine {
   if (!engine) throw new ApiError('invalid_request', `The agent's engine ${agent.engine} is not here.`)
   return engine
 }
-
-/** Where the turn's own messages begin. Throws when there is nothing to answer. */
-function lastUserMessage(messages: readonly StoredMessage[]): number {
-  const index = messages.findLastIndex(message => message.role === 'user')
-  if (!messages[index]?.parts.some(isAnswerable)) {
-    throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image', {
-      field: 'messages',
-    })
-  }
-  return index
-}
-
-const isAnswerable = ({ type, text }: StoredMessage['parts'][number]) =>
-  type === 'text' ? typeof text === 'string' && text.trim() !== '' : type === 'file' || type === 'data-image'

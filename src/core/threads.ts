@@ -1,7 +1,16 @@
+import type { Database } from 'bun:sqlite'
 import { writeWhenFree } from '../db/busy.ts'
-import { listMessages } from '../db/messages.ts'
+import { listMessages, removeMessagesFrom } from '../db/messages.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
-import { deleteThread, findThread, insertThread, listThreads, type Thread, threadUsage } from '../db/threads.ts'
+import {
+  clearEngineSession,
+  deleteThread,
+  findThread,
+  insertThread,
+  listThreads,
+  type Thread,
+  threadUsage,
+} from '../db/threads.ts'
 import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { textOf } from '../stream/message.ts'
@@ -38,6 +47,12 @@ export const threadDetail = ({ db }: Runtime, thread: Thread) => ({
   messages: listMessages(db, thread.id).map(message => ({ ...message, content: textOf(message.parts) })),
   usage: threadUsage(db, thread.id),
 })
+
+/** Takes back what was said from a message on, and from what an engine keeps: it is told the conversation anew. */
+export function cutThread(db: Database, id: string, firstMessageId: string | undefined): void {
+  if (firstMessageId !== undefined) removeMessagesFrom(db, id, firstMessageId)
+  clearEngineSession(db, id)
+}
 
 /** Cancels what runs in it first. */
 export async function removeThread({ db, runs }: Runtime, thread: Thread): Promise<void> {

@@ -34,11 +34,11 @@ export const listMessages = (db: Database, threadId: string): Message[] =>
 export const appendMessages = (db: Database, threadId: string, messages: readonly StoredMessage[]): StoredMessage[] =>
   inTransaction(db, () => messages.filter(message => insertMessage(db, threadId, message)))
 
-/** Removes what comes after this message. */
-export function removeMessagesAfter(db: Database, threadId: string, id: string): void {
+/** Removes this message and what comes after it. */
+export function removeMessagesFrom(db: Database, threadId: string, id: string): void {
   db.query(
     `delete from messages where thread_id = $threadId
-       and position > (select position from messages where thread_id = $threadId and id = $id)`,
+       and position >= (select position from messages where thread_id = $threadId and id = $id)`,
   ).run({ threadId, id })
 }
 

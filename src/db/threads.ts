@@ -83,6 +83,11 @@ export function setEngineSession(db: Database, id: string, engineSessionId: stri
   db.query('update threads set engine_session_id = $engineSessionId where id = $id').run({ id, engineSessionId })
 }
 
+/** The engine's own name for this conversation counts no more. */
+export function clearEngineSession(db: Database, id: string): void {
+  db.query('update threads set engine_session_id = null where id = $id').run({ id })
+}
+
 /** A run of the thread begins. */
 export function startThread(db: Database, id: string): void {
   db.query(

@@ -50,6 +50,7 @@ const Chat = Type.Object({
   messages: Type.Array(Message, { minItems: 1, maxItems: bounds.messages }),
   name: Type.Optional(Type.String({ maxLength: bounds.name })),
   trigger: Type.Optional(Word),
+  messageId: Type.Optional(Type.Union([Id, Type.Null()])),
   mode: Type.Optional(Word),
   externalUserId: Type.Optional(Id),
   options: Type.Optional(Options),
@@ -65,12 +66,18 @@ export const chatRoutes = (runtime: Runtime) =>
       '/:slug',
       async ({ request, params: { slug }, body, status }) => {
         const background = body.mode === 'background'
-        const { messages, options = {}, ...rest } = body
+        const { messages, messageId, options = {}, ...rest } = body
         const run = await startChat(
           runtime,
           callerOf(request),
           slug,
-          { ...rest, background, messages: messages.map(withId), options: overrides(options) },
+          {
+            ...rest,
+            background,
+            messages: messages.map(withId),
+            options: overrides(options),
+            ...(typeof messageId === 'string' && { messageId }),
+          },
           request.signal,
         )
         const { sandboxId, threadId } = run

@@ -55,6 +55,68 @@ describe('messages', () => {
     expect(await contents(app, first)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
   })
 
+  const reply = (text: string, id: string) => ({ id, role: 'assistant', parts: [{ type: 'text', text }] })
+
+  /** A thread with two questions, m1 and m2, and their answers. */
+  async function twoTurns() {
+    const first = await chat(app, '', { sandboxId: id, messages: [say('one', 'm1')] })
+    const place = { sandboxId: id, threadId: first.threadId }
+    await chat(app, '', { ...place, messages: [say('two', 'm2')] })
+    return { ...place, ids: (await threadOf(app, place)).messages.map((message: any) => message.id) as string[] }
+  }
+
+  test('regenerate finds what is meant by any message’s id, also in a history that has it', async () => {
+    const { ids, ...place } = await twoTurns()
+    const history = [say('one', 'm1'), reply('one', ids[1]!), say('two', 'm2'), reply('two', ids[3]!)]
+    const regenerate = (fields: object) =>
+      chat(app, '', { ...place, trigger: 'regenerate-message', messages: history, ...fields })
+    for (const messageId of [undefined, null, ids[3], 'm2', 'unknown']) {
+      expect(textIn((await regenerate({ messageId })).chunks)).toBe('two')
+      expect(await contents(app, place)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
+    }
+    expect(textIn((await regenerate({ messageId: ids[1] })).chunks)).toBe('one')
+    expect(await contents(app, place)).toEqual(['user: one', 'assistant: one'])
+  })
+
+  test('an edit names its message, and sends it alone or with what was before', async () => {
+    const { ids, ...place } = await twoTurns()
+    const edit = (messages: object[], messageId: string) => chat(app, '', { ...place, messages, messageId })
+    await edit([say('one', 'm1'), reply('one', ids[1]!), say('second', 'm2')], 'm2')
+    expect((await contents(app, place)).slice(2)).toEqual(['user: second', 'assistant: second'])
+    await edit([say('first', 'another')], 'm1')
+    expect(await contents(app, place)).toEqual(['user: first', 'assistant: first'])
+    expect((await threadOf(app, place)).messages[0].id).toBe('another')
+  })
+
+  test('an edit of a message that the thread does not have is a new message', async () => {
+    const { ids, ...place } = await twoTurns()
+    for (const messageId of ['unknown', ids[1]]) await chat(app, '', { ...place, messages: [say('three')], messageId })
+    expect((await contents(app, place)).filter(said => said === 'user: three')).toHaveLength(2)
+    expect((await contents(app, place)).slice(0, 4)).toEqual([
+      'user: one',
+      'assistant: one',
+      'user: two',
+      'assistant: two',
+    ])
+  })
+
+  const continued: [string, object][] = [
+    ['on its thread', {}],
+    ['with the reply named', { messageId: 'r' }],
+    ['by another trigger', { trigger: 'submit-message' }],
+    ['without a thread', { threadId: undefined }],
+    ['without a sandbox', { threadId: undefined, sandboxId: undefined }],
+  ]
+  test.each(continued)('that end in a reply, posted %s, run nothing and make nothing: 409', async (_, fields) => {
+    const { ids, ...place } = await twoTurns()
+    const before = await contents(app, place)
+    const made = app.environmentIds.length
+    const { status, body } = await post({ ...place, messages: [say('two', 'm2'), reply('two', 'r')], ...fields })
+    expect({ status, code: body.error.code }).toEqual({ status: 409, code: 'nothing_to_continue' })
+    expect([await contents(app, place), app.environmentIds.length]).toEqual([before, made])
+    expect((await threadOf(app, place)).status).toBe('completed')
+  })
+
   test('the same message ids in two threads are two messages', async () => {
     const a = await chat(app, '', { sandboxId: id, messages: [say('a', 'same')] })
     const b = await chat(app, '', { sandboxId: id, messages: [say('b', 'same')] })
