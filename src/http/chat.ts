@@ -14,7 +14,7 @@ import type { Runtime } from '../runtime.ts'
 import { streamHeaders } from '../stream/frame.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
-import { Id, Word } from './schema.ts'
+import { ExternalUserId, Id, Word } from './schema.ts'
 
 /** As long as the body may be. */
 const Text = Type.String({ maxLength: bounds.bodyBytes })
@@ -52,7 +52,7 @@ const Chat = Type.Object({
   trigger: Type.Optional(Word),
   messageId: Type.Optional(Type.Union([Id, Type.Null()])),
   mode: Type.Optional(Word),
-  externalUserId: Type.Optional(Id),
+  externalUserId: Type.Optional(ExternalUserId),
   options: Type.Optional(Options),
 })
 

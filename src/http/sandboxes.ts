@@ -9,7 +9,7 @@ import { ApiError } from '../errors.ts'
 import type { Runtime } from '../runtime.ts'
 import { json } from './body.ts'
 import { callerOf } from './caller.ts'
-import { FileContents, Id, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
+import { ExternalUserId, FileContents, Id, isAbsolutePath, SandboxParams, Variables } from './schema.ts'
 
 const Rules = Type.Array(Type.String({ minLength: 1, maxLength: bounds.networkRule }), {
   maxItems: bounds.networkRules,
@@ -32,6 +32,7 @@ const CreateSandbox = Type.Object({
   ),
   networkAllowOut: Type.Optional(Rules),
   networkDenyOut: Type.Optional(Rules),
+  externalUserId: Type.Optional(ExternalUserId),
 })
 
 /** Null takes a list away. */

@@ -40,6 +40,12 @@ export const Slug = Type.String({ maxLength: bounds.slug })
 /** Of anything that has one. */
 export const Id = Type.String({ maxLength: bounds.id })
 
+/** Who a key acts for. A token acts for its own user, whatever is said here. */
+export const ExternalUserId = Type.String({
+  maxLength: bounds.id,
+  description: 'The end user that it is for: a token made with this userId sees it, and those of other users do not.',
+})
+
 /** Of a closed list, or of one that may grow. */
 export const Word = Type.String({ maxLength: bounds.word })
 

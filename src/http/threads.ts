@@ -7,9 +7,10 @@ import type { Thread } from '../db/threads.ts'
 import type { Runtime } from '../runtime.ts'
 import { optionalJson } from './body.ts'
 import { callerOf } from './caller.ts'
-import { SandboxParams, ThreadParams } from './schema.ts'
+import { ExternalUserId, SandboxParams, ThreadParams } from './schema.ts'
 
 const CreateThread = Type.Object({
+  externalUserId: Type.Optional(ExternalUserId),
   name: Type.Optional(Type.Union([Type.String({ maxLength: bounds.name }), Type.Null()])),
 })
 

@@ -138,6 +138,29 @@ describe('a token of an end user', () => {
     }
   })
 
+  test('sees what a key made for this user, and cannot make anything for another', async () => {
+    const { id } = (await app.ask('POST', '/v1/sandboxes', { agent: 'mine', externalUserId: 'ann' })).body
+    const path = `/v1/sandboxes/${id}`
+    const thread = (await app.ask('POST', `${path}/threads`, { externalUserId: 'ann' })).body
+    expect((await ann('GET', path)).body.threads.map((each: any) => each.id)).toEqual([thread.id])
+    expect(codeOf(await bob('GET', path))).toBe('404 sandbox_not_found')
+    const own = (await bob('POST', '/v1/sandboxes', { agent: 'mine', externalUserId: 'ann' })).body.id
+    expect([
+      (await bob('GET', `/v1/sandboxes/${own}`)).status,
+      (await ann('GET', `/v1/sandboxes/${own}`)).status,
+    ]).toEqual([200, 404])
+  })
+
+  test.each([{}, [], 1, true, null, 'x'.repeat(201)])('is named by a text: not %p', async externalUserId => {
+    const { id } = (await app.ask('POST', '/v1/sandboxes', { agent: 'mine' })).body
+    const answers = await Promise.all([
+      app.ask('POST', '/v1/sandboxes', { agent: 'mine', externalUserId }),
+      app.ask('POST', `/v1/sandboxes/${id}/threads`, { externalUserId }),
+      app.ask('POST', '/v1/chat/mine', { sandboxId: id, externalUserId, ...message }),
+    ])
+    for (const { status, body } of answers) expect([status, body.error.field]).toEqual([400, 'externalUserId'])
+  })
+
   test('sees in a sandbox only this user’s threads', async () => {
     const { id } = (await ann('POST', '/v1/sandboxes', { agent: 'mine' })).body
     const own = (await ann('POST', `/v1/sandboxes/${id}/threads`, { name: 'ann' })).body
