@@ -58,7 +58,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       return failureResponse(error, runtime.log)
     })
     .use(swagger({ path: '/v1/docs', specPath: '/v1/openapi.json', documentation }))
-    .use(healthRoutes())
+    .use(healthRoutes(runtime))
     .use(sandboxRoutes(runtime))
     .use(execRoutes(runtime))
     .use(processRoutes(runtime))

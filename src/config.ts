@@ -15,6 +15,8 @@ export interface Config {
   /** 0: any free port. */
   port: number
   dataDirectory: string
+  /** What is to stay free on its file system; without it, by its size. 0: nothing. */
+  reserveMb?: number
   agentsDirectory?: string
   nsjailPath?: string
   /** What docker's sandboxes start from unless their agent names an image. */
@@ -108,6 +110,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
   const publicUrl = find<string>('public-url')
   const key = find<string>('api-key')
   const allowed = find<string[]>('origins')
+  const reserveMb = find<number>('reserve-mb')
   return {
     backend: get('backend'),
     host: get('host'),
@@ -132,6 +135,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     ...(publicUrl && { publicUrl }),
     ...(key && { apiKey: key }),
     ...(allowed && { origins: allowed }),
+    ...(reserveMb !== undefined && { reserveMb }),
   }
 }
 

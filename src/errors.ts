@@ -24,6 +24,7 @@ const statuses = {
   sandbox_unavailable: 503,
   server_busy: 503,
   shutting_down: 503,
+  disk_full: 507,
 } as const
 
 /** Every code a caller can meet; stable, and listed in README. */
@@ -63,3 +64,17 @@ export class ApiError extends Error {
 
 /** What a caller may be told of any error's cause: the message, never a stack. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What is refused, or was stopped, because the server's disk has too little space. */
+export const noSpace = ({ freeMb, reserveMb }: { freeMb: number; reserveMb: number }): ApiError =>
+  new ApiError(
+    'disk_full',
+    `The server's disk is full: ${freeMb} MB are free and ${reserveMb} MB are kept free. Delete sandboxes, or free space on it.`,
+  )
+
+/** Whether an error, or the words of a program, say that a disk has no room. */
+export function isNoSpace(problem: unknown): boolean {
+  const code = problem instanceof Error && 'code' in problem ? problem.code : undefined
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return true
+  return /no space left on device|disk quota exceeded|ENOSPC/i.test(messageOf(problem))
+}

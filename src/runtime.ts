@@ -5,7 +5,7 @@ import type { Environments } from './core/environments.ts'
 import type { Networks } from './core/networks.ts'
 import type { Egress } from './egress/egress.ts'
 import type { Gateway } from './gateway/gateway.ts'
-import type { Backend, Engine } from './plugin.ts'
+import type { Backend, DiskSpace, Engine } from './plugin.ts'
 import type { Runs } from './runs/registry.ts'
 
 /** All that use cases work with. Built once, in main.ts. */
@@ -20,6 +20,7 @@ export interface Runtime {
   gateway: Gateway
   networks: Networks
   egress: Egress
+  diskSpace: DiskSpace
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
 }

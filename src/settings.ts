@@ -71,6 +71,12 @@ export const settings: readonly Setting[] = [
   { name: 'host', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', parse: text },
   { name: 'port', value: 'N', default: '7070', help: 'port to listen on, 0 for any', parse: number(0, 65535) },
   { name: 'data-dir', value: 'DIR', default: defaultDataDirectory(), help: 'everything persistent', parse: path },
+  {
+    name: 'reserve-mb',
+    value: 'N',
+    help: 'MB kept free on its disk, 0: none (512, or a twentieth of a smaller disk)',
+    parse: number(0),
+  },
   { name: 'agents', value: 'DIR', help: 'agent files to apply at start', parse: path },
   { name: 'nsjail-path', value: 'FILE', help: 'the nsjail executable (embedded, else from PATH)', parse: path },
   {

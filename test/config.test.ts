@@ -82,6 +82,7 @@ describe('every setting', () => {
     'memory-mb': ['512', { limits: { memoryMb: 512 } }],
     processes: ['0', { limits: { processes: 0 } }],
     cpus: ['0.5', { limits: { cpus: 0.5 } }],
+    'reserve-mb': ['100', { reserveMb: 100 }],
     'disk-mb': ['100', { limits: { diskMb: 100 } }],
     'grace-ms': ['0', { graceMs: 0 }],
     'idle-ms': ['60000', { idleMs: 60_000 }],

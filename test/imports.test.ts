@@ -48,7 +48,7 @@ const floors = [
 /** Known to all floors and knowing no floor but the lowest, or types alone. */
 const leaves = [
   ...['arguments', 'closest', 'config', 'settings'],
-  ...['runtime', 'json', 'bytes', 'bounds', 'memory', 'lock', 'once', 'package.json'],
+  ...['runtime', 'json', 'bytes', 'bounds', 'memory', 'lock', 'once', 'disk-space', 'package.json'],
 ]
 
 /** Rooms with settings of their own, which the configuration reads. */

@@ -172,6 +172,8 @@ export function createDockerBackend(options: DockerOptions): Backend {
       return environment?.isDestroyed ? undefined : environment
     },
 
+    troubleOf: id => environments.get(id)?.trouble,
+
     async list() {
       // A server that never had a container needs no engine.
       if (identity.find() === undefined) return []

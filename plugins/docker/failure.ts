@@ -1,4 +1,4 @@
-import { ApiError, messageOf } from '../../src/errors.ts'
+import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 
 /** What the engine answers when it does not do what was asked. */
 export class EngineError extends Error {
@@ -24,8 +24,8 @@ export function unavailable(what: string, error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof EngineLost) return new ApiError('sandbox_unavailable', error.message)
   const message = messageOf(error).slice(0, MAX_MESSAGE_LENGTH)
-  const reason = /no space left on device|disk quota exceeded/i.test(message)
-    ? `no space is left where the Docker engine keeps its data (${message})`
-    : message
-  return new ApiError('sandbox_unavailable', `${what}: ${reason}`)
+  if (isNoSpace(message)) {
+    return new ApiError('disk_full', `${what}: no space is left where the Docker engine keeps its data (${message})`)
+  }
+  return new ApiError('sandbox_unavailable', `${what}: ${message}`)
 }

@@ -156,7 +156,7 @@ export function failureOf(error: unknown): Error {
   }
   const { status, message } = error
   if (status === 404) return new ApiError('file_not_found', message)
-  if (status === 507) return new ApiError('invalid_request', 'No space is left in the sandbox.')
+  if (status === 507) return new ApiError('disk_full', 'No space is left in the sandbox.')
   if (status === 400 || status === 409) return new ApiError('invalid_request', message)
   return new ApiError('sandbox_unavailable', `The sandbox's daemon failed: ${message}`)
 }

@@ -1,14 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
-import { ApiError, messageOf } from '../../src/errors.ts'
+import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 import { startHousekeeping } from '../../src/guest/housekeeping.ts'
 import { type KeptEnvironment, keepEnvironment } from '../../src/guest/kept-environment.ts'
 import { once } from '../../src/once.ts'
-import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
+import type { Backend, DiskSpace, EnvironmentSpec } from '../../src/plugin.ts'
 import { HOST, resolveBase } from './base.ts'
 import { type Berth, type BerthSpec, createBerths } from './berth.ts'
 import { type Capabilities, findCapabilities } from './capabilities.ts'
+import { guardDisks, haltFailedDisks } from './disk-guard.ts'
 import { createJailHome } from './home.ts'
 import { findJail } from './jail.ts'
 import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory } from './layout.ts'
@@ -31,6 +32,8 @@ export interface NsjailOptions {
   executable?: string
   /** Takes a connection that a process inside made to the proxy; without it they are closed. */
   serveProxy?(environmentId: string, socket: Duplex): void
+  /** Absent: nothing of the disk is kept free. */
+  diskSpace?: DiskSpace
   log(line: string): void
 }
 
@@ -39,7 +42,7 @@ const DEFAULT_IDLE_MS = 3_600_000
 /** Environments in long-lived nsjail jails on this machine. Nothing is touched before the first call. */
 export function createNsjailBackend(options: NsjailOptions): Backend {
   const { idleMs = DEFAULT_IDLE_MS, executable = process.execPath, nsjailPath, log } = options
-  const ground = groundOf(options.dataDirectory, log)
+  const ground = groundOf(options)
   const supplies = createSupplies(ground, { executable, ...(nsjailPath !== undefined && { nsjailPath }) })
   const slots = createSlots()
   const berths = createBerths(ground, slots)
@@ -87,21 +90,34 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     if (jails.every(jail => jail === undefined)) await eraseOldGuests(await supplies.guest())
   }
 
+  const isRoomy = () => (ground.diskSpace?.state.level ?? 'enough') === 'enough'
+
+  /** What is found out on a full disk is found out again. */
+  let found: { capabilities: Promise<Capabilities>; wasRoomy: boolean } | undefined
+  const able = () => {
+    if (!found || (!found.wasRoomy && isRoomy())) {
+      found = { capabilities: findCapabilities(ground), wasRoomy: isRoomy() }
+    }
+    return found.capabilities
+  }
+
   const prepare = once(async () => {
     const sandboxes = sandboxesDirectory(ground.dataDirectory)
     await mkdir(sandboxes, { recursive: true, mode: 0o700 })
     // Loop devices are told apart by the real path of their image.
     ground.dataDirectory = realpathSync(ground.dataDirectory)
     await sweepLeftovers(ground)
-    const capabilities = await findCapabilities(ground)
+    const capabilities = await able()
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
     const sweeping = sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
     const endHousekeeping = startHousekeeping({
       environments: () => environments.values(),
       idleMs,
       onFailure: (id, error) => log(`looking after ${id}: ${messageOf(error)}`),
+      also: () => haltFailedDisks(ground, environments),
     })
-    return { capabilities, endHousekeeping, sweeping, rejoined: rejoin() }
+    const endGuard = guardDisks(ground, environments)
+    return { endGuard, endHousekeeping, sweeping, rejoined: rejoin() }
   })
   let prepared: ReturnType<typeof prepare> | undefined
   let isClosing = false
@@ -118,7 +134,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
   }
 
   const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
-    const { capabilities } = await ready()
+    await ready()
+    await ground.diskSpace?.assertEnough()
+    const capabilities = await able()
     if (environments.has(spec.id) || existsSync(place.directory)) {
       throw new ApiError('conflict', 'The sandbox exists already.')
     }
@@ -150,7 +168,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       )
       throw error
     } finally {
-      if (ground.root) berths.prepare(berthSpec)
+      if (ground.root && isRoomy()) berths.prepare(berthSpec)
     }
   }
 
@@ -165,7 +183,8 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       if (creating.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
       const made = make(spec, place).catch(error => {
         if (error instanceof ApiError) throw error
-        throw new ApiError('sandbox_unavailable', `The sandbox could not be made: ${messageOf(error)}`)
+        const code = isNoSpace(error) ? 'disk_full' : 'sandbox_unavailable'
+        throw new ApiError(code, `The sandbox could not be made: ${messageOf(error)}`)
       })
       creating.set(spec.id, made)
       return made.finally(() => creating.delete(spec.id))
@@ -177,6 +196,8 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       return environment?.isDestroyed ? undefined : environment
     },
 
+    troubleOf: id => environments.get(id)?.trouble,
+
     async list() {
       await ready()
       return [...environments.values()].filter(environment => !environment.isDestroyed).map(({ id }) => id)
@@ -186,7 +207,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       isClosing = true
       await Promise.allSettled(creating.values())
       const parts = await prepared?.catch(() => undefined)
-      await Promise.all([parts?.endHousekeeping(), parts?.sweeping, parts?.rejoined])
+      await Promise.all([parts?.endHousekeeping(), parts?.endGuard(), parts?.sweeping, parts?.rejoined])
       await Promise.all([...environments.values()].map(environment => environment.release()))
       await berths.close()
     },
@@ -201,7 +222,7 @@ async function furnish(place: Place, berth: Berth | undefined): Promise<void> {
   await chmod(place.box, 0o711)
 }
 
-function groundOf(dataDirectory: string, log: (line: string) => void): Ground {
+function groundOf({ dataDirectory, diskSpace, log }: NsjailOptions): Ground {
   const uid = process.geteuid?.() ?? 0
-  return { dataDirectory, root: uid === 0, uid, gid: process.getegid?.() ?? 0, log }
+  return { dataDirectory, root: uid === 0, uid, gid: process.getegid?.() ?? 0, diskSpace, log }
 }

@@ -36,7 +36,9 @@ export function createBerths(ground: Ground, slots: Slots): Berths {
     const fill = (box: string) => prepareLayers(box, base, { firstUid: firstId, firstGid: firstId }, host)
     const [userNamespace, disk] = await Promise.allSettled([
       openUserNamespace(firstId),
-      imageMb === undefined ? undefined : makeDisk(spareDirectory(ground.dataDirectory), imageMb, fill),
+      imageMb === undefined
+        ? undefined
+        : makeDisk(spareDirectory(ground.dataDirectory), imageMb, fill, ground.diskSpace),
     ])
     if (userNamespace.status === 'fulfilled' && disk.status === 'fulfilled') {
       return { slot, userNamespace: userNamespace.value, disk: disk.value }

@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, rm, rmdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DiskSpace } from '../../src/plugin.ts'
 import type { Descriptor } from './descriptor.ts'
+import { boundDirtyPages, unboundDirtyPages } from './dirty-pages.ts'
 import { cloneMount, detachMount } from './linux.ts'
 import { run } from './run.ts'
 
@@ -21,13 +23,18 @@ export interface NewDisk {
  * device. Writing past the limit is "no space left on device", for the environment alone. The image is
  * made in `directory`; `fill` is given the mounted disk. A rejected call leaves nothing.
  */
-export async function makeDisk(directory: string, sizeMb: number, fill: (box: string) => void): Promise<NewDisk> {
+export async function makeDisk(
+  directory: string,
+  sizeMb: number,
+  fill: (box: string) => void,
+  diskSpace?: DiskSpace,
+): Promise<NewDisk> {
   const name = crypto.randomUUID()
   const image = join(directory, `${name}.img`)
   const target = join(directory, name)
   try {
     await Promise.all([format(image, sizeMb), mkdir(target, { mode: 0o700 })])
-    await mountImage(image, target)
+    await mountImage(image, target, diskSpace)
     fill(target)
     return { image, mount: cloneMount(target) }
   } catch (error) {
@@ -63,29 +70,38 @@ async function format(path: string, sizeMb: number): Promise<void> {
 }
 
 /** mount(8) finds a free loop device and refuses or shares one that has the image already: two would corrupt it. */
-export async function mountImage(image: string, target: string): Promise<void> {
+export async function mountImage(image: string, target: string, diskSpace?: DiskSpace): Promise<void> {
   const options = 'loop,nosuid,nodev,noatime,noinit_itable,discard'
   await run(['mount', '-n', '-t', 'ext4', '-o', options, image, target])
+  await boundDirtyPages(target, diskSpace)
 }
 
 /** Resolves when no loop device has the image, which is as soon as its last mount is gone. False when one stays. */
 export async function imageReleased(image: string): Promise<boolean> {
   const deadline = performance.now() + RELEASED_WITHIN_MS
-  while (await isAttached(image)) {
+  while (await deviceOf(image)) {
     if (performance.now() > deadline) return false
     await Bun.sleep(RELEASED_POLL_MS)
   }
   return true
 }
 
-async function isAttached(image: string): Promise<boolean> {
-  const devices = await readdir('/sys/block').catch(() => [])
+/** Does `work`, which is to let go of an image, and waits until it is released, as `imageReleased`. */
+export async function releaseImage(image: string, work: () => Promise<void>): Promise<boolean> {
+  const device = await deviceOf(image)
+  await work()
+  const isReleased = await imageReleased(image)
+  if (device && isReleased) await unboundDirtyPages(device)
+  return isReleased
+}
+
+/** The loop device that has it. */
+async function deviceOf(image: string): Promise<string | undefined> {
+  const devices = (await readdir('/sys/block').catch(() => [])).filter(name => name.startsWith('loop'))
   const files = await Promise.all(
-    devices
-      .filter(name => name.startsWith('loop'))
-      .map(name => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => '')),
+    devices.map(name => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => '')),
   )
-  return files.some(file => file.trimEnd() === image)
+  return devices[files.findIndex(file => file.trimEnd() === image)]
 }
 
 const PROBE_MB = 16

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { DiskSpace } from '../../src/plugin.ts'
 
 /** What every part of the backend needs to know of the server. */
 export interface Ground {
@@ -7,6 +8,7 @@ export interface Ground {
   root: boolean
   uid: number
   gid: number
+  diskSpace?: DiskSpace | undefined
   log(line: string): void
 }
 

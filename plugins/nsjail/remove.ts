@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeCgroups } from './cgroup.ts'
-import { imageReleased } from './disk.ts'
+import { releaseImage } from './disk.ts'
 import { erase } from './erase.ts'
 import { killJail } from './jail.ts'
 import { type Ground, type Place, trashDirectory } from './layout.ts'
@@ -10,11 +10,14 @@ import { closeStage } from './stage.ts'
 
 /** Ends every process of an environment; its files stay. */
 export async function stopJail(ground: Ground, place: Place): Promise<void> {
-  await killJail(place)
-  if (!ground.root) return
-  closeStage(place)
-  await removeCgroups(place.id)
-  if (existsSync(place.image) && !(await imageReleased(place.image))) {
+  if (!ground.root) return killJail(place)
+  const end = async () => {
+    await killJail(place)
+    closeStage(place)
+    await removeCgroups(place.id)
+  }
+  if (!existsSync(place.image)) await end()
+  else if (!(await releaseImage(place.image, end))) {
     ground.log(`the disk of ${place.id} stays mounted somewhere; another program holds a copy of its mounts`)
   }
 }
@@ -24,7 +27,13 @@ export async function removeEnvironment(ground: Ground, place: Place): Promise<v
   await stopJail(ground, place)
   if (!existsSync(place.directory)) return
   const trash = join(trashDirectory(ground.dataDirectory), `${place.id}.${crypto.randomUUID()}`)
-  await mkdir(trashDirectory(ground.dataDirectory), { recursive: true, mode: 0o700 })
-  await rename(place.directory, trash)
+  try {
+    await mkdir(trashDirectory(ground.dataDirectory), { recursive: true, mode: 0o700 })
+    await rename(place.directory, trash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    // There is not even room for its name there.
+    return erase(place.directory)
+  }
   await erase(trash)
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { ApiError, messageOf } from '../../src/errors.ts'
+import { ApiError, isNoSpace, messageOf, noSpace } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import { guestCommand } from '../../src/guest/install.ts'
 import type { Berth } from './berth.ts'
@@ -9,6 +9,7 @@ import { areInside, type Controller, enterCgroups, makeCgroups, OWN_PROCESSES } 
 import { GUEST_INSIDE, type IdRange, jailConfig } from './config.ts'
 import { dialGuest } from './dial.ts'
 import { imageReleased, mountImage } from './disk.ts'
+import { mendImage } from './image-health.ts'
 import { killJail, launchJail, logOf, writeConfig } from './jail.ts'
 import type { Ground, Place } from './layout.ts'
 import { attachMount, cloneMount } from './linux.ts'
@@ -19,7 +20,8 @@ import { hostDirectories } from './skeleton.ts'
 import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
 import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './stage.ts'
 import type { Supplies } from './supplies.ts'
-import { checkMountTargets, layersOf, prepareLayers } from './upper.ts'
+import { checkMountTargets, layersOf, prepareLayers, renewWork } from './upper.ts'
+import { assertWritable, ReadOnlyOverlay } from './writable.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
@@ -40,6 +42,8 @@ export interface Start {
   onProxy(socket: Duplex): void
   /** For an environment's first start. Its descriptors are closed, however the start ends. */
   berth?: Berth | undefined
+  /** Its disk is checked and its overlays get new room to work in, whatever they look like. */
+  mend?: boolean
 }
 
 /**
@@ -52,11 +56,19 @@ export async function startJail(start: Start): Promise<StartedJail> {
     if (!existsSync(meta.base)) {
       throw new ApiError('sandbox_unavailable', `The base of the sandbox is gone: it needs ${meta.base} to start.`)
     }
-    return await (ground.root ? startAsRoot(start) : startAsUser(start))
+    const state = await ground.diskSpace?.look()
+    if (state?.level === 'full') throw noSpace(state)
+    return await attempt(start).catch(async error => {
+      if (!(error instanceof ReadOnlyOverlay) || berth) throw error
+      if (ground.root) closeStage(place)
+      ground.log(`${place.id}: ${error.message}; it is mended and started again`)
+      return await attempt({ ...start, mend: true })
+    })
   } catch (error) {
     await killJail(place)
     if (error instanceof ApiError) throw error
-    throw new ApiError('sandbox_unavailable', `The sandbox did not start: ${messageOf(error)}`)
+    const code = isNoSpace(error) ? 'disk_full' : 'sandbox_unavailable'
+    throw new ApiError(code, `The sandbox did not start: ${messageOf(error)}`)
   } finally {
     berth?.userNamespace.close()
     berth?.disk?.mount.close()
@@ -64,11 +76,14 @@ export async function startJail(start: Start): Promise<StartedJail> {
   }
 }
 
+const attempt = (start: Start) => (start.ground.root ? startAsRoot(start) : startAsUser(start))
+
 /** Connects to the guest of a jail that runs. Rejects when it does not answer. */
 export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: number): Promise<StartedJail> {
   const connection = await dialGuest(place, ANSWERS_WITHIN_MS, onProxy)
-  if (!ground.root) return { connection, limited: [] }
   try {
+    await assertWritable(nsjail)
+    if (!ground.root) return { connection, limited: [] }
     const { entrances, limited } = await makeCgroups(place.id, meta.limits)
     if (!(await areInside(nsjail, place.id, entrances))) await enterCgroups(nsjail, entrances)
     return { connection, limited }
@@ -106,12 +121,33 @@ async function startAsRoot(start: Start): Promise<StartedJail> {
 }
 
 /** Mounts the environment's disk, which its first start brings with it. */
-async function showBox({ place, meta, berth }: Start, box: string, ids: IdRange): Promise<void> {
+async function showBox({ ground, place, meta, berth, mend = false }: Start, box: string, ids: IdRange): Promise<void> {
   if (!meta.image) {
     attachMount(cloneMount(place.box), box)
     if (berth) prepareLayers(box, meta.base, ids, meta.host)
+    else if (mend) await renewWork(box, ids)
   } else if (berth?.disk) attachMount(berth.disk.mount, box)
-  else await mountImage(place.image, box)
+  else await mountKept(ground, place, box, ids, mend)
+}
+
+/** Mounts a disk that jails have used, in order. */
+async function mountKept(
+  ground: Ground,
+  { id, image }: Place,
+  box: string,
+  ids: IdRange,
+  mend: boolean,
+): Promise<void> {
+  const show = () => mountImage(image, box, ground.diskSpace)
+  let isMended = await mendImage(image, { force: mend })
+  await show().catch(async error => {
+    if (isMended) throw error
+    isMended = await mendImage(image, { force: true })
+    await show()
+  })
+  if (!isMended) return
+  await renewWork(box, ids)
+  ground.log(`${id}: its disk was not left in order and is mended`)
 }
 
 async function startAsUser(start: Start): Promise<StartedJail> {
@@ -125,6 +161,7 @@ async function startAsUser(start: Start): Promise<StartedJail> {
   const stage: Stage = { base: meta.base, box: place.box, guest, empty, devices: HOST_DEVICES }
   const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
   if (!existsSync(layersOf(place.box).upper)) prepareLayers(place.box, meta.base, ids, meta.host)
+  else if (start.mend) await renewWork(place.box, ids)
   return { connection: await enter(start, stage, ids, [], []), limited: [] }
 }
 
@@ -169,7 +206,16 @@ async function launch(
     dialGuest(place, HELLO_WITHIN_MS, onProxy),
     enterCgroups(pid, entrances),
   ])
-  if (connection.status === 'fulfilled' && entered.status === 'fulfilled') return connection.value
+  if (connection.status === 'fulfilled' && entered.status === 'fulfilled') {
+    try {
+      await assertWritable(pid)
+      return connection.value
+    } catch (error) {
+      connection.value.close()
+      await killJail(place)
+      throw error
+    }
+  }
   if (connection.status === 'fulfilled') connection.value.close()
   await killJail(place)
   const problem = connection.status === 'rejected' ? connection.reason : entered.status === 'rejected' && entered.reason

@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, type Stats, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiError } from '../../src/errors.ts'
+import { erase } from './erase.ts'
 import { plainFiles } from './identity.ts'
 
 /** The directories of a jail's disk: what overlays write, and the room they work in. */
@@ -54,6 +55,15 @@ export function prepareLayers(box: string, base: string, owner: Owner, host: boo
   for (const path of rootFiles) completeFile(layers.upper, base, path, owner)
   if (host) {
     for (const path of hostLocalDirectories()) makeDirectory(join(layers.local, path), 0o755, owner)
+  }
+}
+
+/** Gives the overlays empty room to work in: what a file system that failed has left there keeps them read-only. No jail runs. */
+export async function renewWork(box: string, owner: Owner): Promise<void> {
+  for (const [name, path] of Object.entries(layersOf(box))) {
+    if (!/work$/i.test(name)) continue
+    await erase(path)
+    makeDirectory(path, 0o755, owner)
   }
 }
 

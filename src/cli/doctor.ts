@@ -1,4 +1,8 @@
-import { readConfig } from '../config.ts'
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Config, readConfig } from '../config.ts'
+import { openDiskSpace } from '../disk-space.ts'
+import type { Check } from '../plugin.ts'
 import { closedContext, describeCheck, getBackend, isFatal } from './backend.ts'
 import type { Given } from './command-line.ts'
 import type { LoadPlugins } from './open-runtime.ts'
@@ -8,7 +12,7 @@ export async function doctor({ settings }: Given, load: LoadPlugins): Promise<bo
   const config = await readConfig(settings, process.env)
   const { backends } = await load(config, closedContext(config.dataDirectory))
   const backend = getBackend(backends, config.backend)
-  const checks = await backend.check()
+  const checks = [...(await backend.check()), await diskCheck(config)]
   await backend.close()
   for (const check of checks) console.log(describeCheck(check))
   const failed = checks.filter(isFatal)
@@ -18,4 +22,18 @@ export async function doctor({ settings }: Given, load: LoadPlugins): Promise<bo
       : `\nserve will not start: ${failed.map(({ name }) => name).join(', ')}`,
   )
   return failed.length === 0
+}
+
+/** Of the nearest directory that is there: serve makes the rest. A server starts on a full disk too, so that sandboxes can be deleted. */
+async function diskCheck({ dataDirectory, reserveMb }: Config): Promise<Check> {
+  let directory = dataDirectory
+  while (!existsSync(directory)) directory = dirname(directory)
+  const diskSpace = await openDiskSpace({ directory, reserveMb, log() {} })
+  diskSpace.close()
+  const { level, freeMb, reserveMb: kept } = diskSpace.state
+  const detail = `${freeMb} MB are free, ${kept} MB are kept free`
+  if (level === 'enough') return { name: 'disk space', ok: true, required: false, detail }
+  const remedy =
+    'Until there is more, nothing new is made and sandboxes that write are stopped: delete some, or free space.'
+  return { name: 'disk space', ok: false, required: false, detail, remedy }
 }

@@ -13,11 +13,18 @@ export async function openData(flags: readonly string[]): Promise<Database> {
   return db
 }
 
+/** Makes the data directory, its owner's alone, when it is missing. Throws an error that names the setting. */
+export async function makeDirectory(dataDirectory: string): Promise<void> {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 }).catch(error => {
+    throw new Error(`--data-dir: ${messageOf(error)}`)
+  })
+}
+
 /** Makes the directory, its owner's alone, when it is missing. Throws an error that names the setting. */
 export async function openIn(dataDirectory: string): Promise<Database> {
   const path = join(dataDirectory, 'threadbox.db')
+  await makeDirectory(dataDirectory)
   try {
-    await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
     return openDatabase(path)
   } catch (error) {
     // SQLite does not say which file.

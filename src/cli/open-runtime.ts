@@ -13,6 +13,7 @@ import { rememberPlugin } from '../db/backends.ts'
 import { sync, syncDirectory, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
+import { type OpenDiskSpace, openDiskSpace } from '../disk-space.ts'
 import { createEgress } from '../egress/egress.ts'
 import { messageOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
@@ -20,7 +21,7 @@ import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertBackend, getBackend } from './backend.ts'
-import { openIn } from './open-data.ts'
+import { makeDirectory, openIn } from './open-data.ts'
 
 export interface Plugins {
   backends: ReadonlyMap<string, Backend>
@@ -47,6 +48,7 @@ const LAST_BOOT = 'boot_id'
 /** All that use cases work with, on one data directory. Throws an error that says what is missing. */
 export async function openRuntime(config: Config, load: LoadPlugins, log: Runtime['log']): Promise<OpenRuntime> {
   const { dataDirectory } = config
+  const diskSpace = await openDisk(config, log)
   const db = await openIn(dataDirectory)
   const lock = lockDirectory(dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${dataDirectory}`)
@@ -57,7 +59,7 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
     local: (request, environmentId) => gateway.handle(request, { environmentId }),
     log,
   })
-  const { backends, engines, files } = await load(config, { dataDirectory, serveProxy: egress.serve, log })
+  const { backends, engines, files } = await load(config, { dataDirectory, diskSpace, serveProxy: egress.serve, log })
   for (const [name, file] of files) rememberPlugin(db, name, basename(file))
   await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))
   const environments = createEnvironments(db, backends)
@@ -75,17 +77,24 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   await sync(db)
   const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${messageOf(error)}`))
   return {
-    runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, log },
+    runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, diskSpace, log },
     teamId: team.id,
     async close() {
       egress.close()
       for (const each of engines.values()) await each.close?.()
       for (const each of backends.values()) await each.close()
       syncing[Symbol.dispose]()
+      diskSpace.close()
       db.close()
       lock.release()
     },
   }
+}
+
+/** Before all else: on a full disk it makes the room that the rest of a start needs. */
+async function openDisk({ dataDirectory, reserveMb }: Config, log: Runtime['log']): Promise<OpenDiskSpace> {
+  await makeDirectory(dataDirectory)
+  return openDiskSpace({ directory: dataDirectory, reserveMb, log })
 }
 
 async function readAgents({ agentsDirectory }: Config) {

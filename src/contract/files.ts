@@ -34,7 +34,7 @@ export function describeFiles({ describe, test, expect }: Kit, subject: BackendS
         },
       })
       await expect(subject.environment.files.write('/tmp/endless', endless)).rejects.toMatchObject({
-        code: 'invalid_request',
+        code: 'disk_full',
       })
       expect(sent).toBeLessThan(700)
       await subject.environment.files.remove('/tmp/endless')

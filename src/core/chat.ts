@@ -42,6 +42,7 @@ export async function startChat(
   }
   const current = getAgent(runtime, caller, slug)
   getEngine(runtime, current)
+  await runtime.diskSpace.assertEnough()
   const asked = askedOf(request)
   const start = (sandbox: Sandbox, thread: Thread) => {
     const agent = agentAsMade(runtime.db, current, sandbox)

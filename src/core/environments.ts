@@ -9,6 +9,8 @@ export interface Environments {
   create(spec: EnvironmentSpec & { backend: string }): Promise<Environment>
   /** Throws sandbox_unavailable when the backend is not here or has lost it. */
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
+  /** Why it does not run, or did not start when it was to. Asks nobody. */
+  troubleOf(sandbox: { backend: string; environmentId: string }): string | undefined
   /** Those of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
   processesOf(environment: Environment): EnvironmentProcesses
   /** Says that one is in use, until this is disposed of. */
@@ -39,6 +41,7 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
       if (!environment) throw new ApiError('sandbox_unavailable', 'The sandbox has lost its environment.')
       return environment
     },
+    troubleOf: ({ backend, environmentId }) => backends.get(backend)?.troubleOf?.(environmentId),
     processesOf(environment) {
       const processes = environment.processes ?? kept.get(environment.id) ?? keepSpawned(environment)
       if (!environment.processes) kept.set(environment.id, processes)

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { ApiError } from '../errors.ts'
+import { ApiError, isNoSpace } from '../errors.ts'
 import { runShell } from '../guest/shell.ts'
 import type { Environment } from '../plugin.ts'
 
@@ -63,7 +63,8 @@ export async function cloneRepository(
     const words = result.stderr.trim() || `git ended with exit code ${result.exitCode}`
     const reason = words.includes('CONNECT tunnel failed, response 403') ? refusal() : undefined
     const told = reason ? `${words}\nthreadbox: ${reason}` : words
-    throw new ApiError('git_clone_failed', token ? told.replaceAll(token, '***') : told)
+    const code = isNoSpace(words) ? 'disk_full' : 'git_clone_failed'
+    throw new ApiError(code, token ? told.replaceAll(token, '***') : told)
   }
   return { path, branch: await branchOf(environment, path, signal) }
 }

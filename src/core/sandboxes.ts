@@ -51,6 +51,7 @@ export async function createSandbox(
 ): Promise<Sandbox> {
   const { db, config, environments, networks, egress, bundles } = runtime
   const agent = getAgent(runtime, caller, request.agent)
+  await runtime.diskSpace.assertEnough()
   const defaults = agent.sandbox
   const deployment = agent.deploymentId === undefined ? undefined : findDeployment(db, agent.deploymentId)
   const bundle = deployment && deployment.tools.length > 0 ? deployment.bundle : undefined

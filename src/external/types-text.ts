@@ -6,7 +6,9 @@ import { join } from 'node:path'
  * sources are.
  */
 export function typesText(): string {
-  const parts = ['backend', 'environment', 'processes', 'code', 'engine'].map(part => `../plugin/${part}.ts`)
+  const parts = ['backend', 'disk-space', 'environment', 'processes', 'code', 'engine'].map(
+    part => `../plugin/${part}.ts`,
+  )
   const sources = [...parts, '../plugin.ts', '../contract/scene.ts', './helpers.ts']
   const texts = sources.map(file => readFileSync(join(import.meta.dir, file), 'utf8'))
   const body = texts

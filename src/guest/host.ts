@@ -15,7 +15,8 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | '
   readonly processes: EnvironmentProcesses
   /** Processes that were spawned here and are still attached. Connections to the proxy are no use of a sandbox. */
   readonly activeCalls: number
-  close(): void
+  /** Calls that are open fail with the reason. */
+  close(reason?: ApiError): void
   /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
   readonly closed: Promise<void>
 }
@@ -66,7 +67,7 @@ export async function connectGuest(
       await replyOf(call)
       return duplexOf(call)
     },
-    close: () => channel.close(),
+    close: reason => channel.close(reason),
     closed: channel.closed,
   }
 }

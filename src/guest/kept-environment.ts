@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts'
+import { ApiError, messageOf } from '../errors.ts'
 import { createLock } from '../lock.ts'
 import type { Environment } from '../plugin.ts'
 import type { GuestConnection } from './host.ts'
@@ -33,6 +33,9 @@ export interface KeptEnvironment extends Environment {
   pauseIfIdle(idleMs: number): Promise<void>
   /** Ends its processes when its files have grown past their limit, which is then part of what confines it. */
   checkDisk(): Promise<void>
+  /** Ends its processes, if it runs. Who waits for them gets the reason, which is its `trouble` until `recover` or its next start. */
+  halt(reason: ApiError): Promise<void>
+  recover(): void
   /** Connects to its guest, if it runs: what a former server left running has the proxy again. */
   rejoin(): Promise<void>
   /** Lets go of the connection. The environment goes on. */
@@ -60,10 +63,13 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
   /** It is no more for its users, whether its removal has worked yet or not. */
   let isDoomed = false
   let remark: string | undefined
+  /** Why it does not run, or did not start. */
+  let trouble: string | undefined
 
   const keep = (opened: GuestConnection) => {
     connection = opened
     mayRun = true
+    trouble = undefined
     void opened.closed.then(() => {
       if (connection === opened) connection = undefined
     })
@@ -73,7 +79,13 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
 
   const attach = async (): Promise<GuestConnection> => {
     if (isDoomed) throw gone()
-    return connection ?? keep(await home.attach())
+    if (connection) return connection
+    try {
+      return keep(await home.attach())
+    } catch (error) {
+      trouble = messageOf(error)
+      throw error
+    }
   }
 
   const use: Use = async action => {
@@ -88,15 +100,15 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
     }
   }
 
-  const letGo = () => {
-    connection?.close()
+  const letGo = (reason?: ApiError) => {
+    connection?.close(reason)
     connection = undefined
   }
 
-  const stop = async () => {
+  const stop = async (reason?: ApiError) => {
     isStopping = true
     try {
-      letGo()
+      letGo(reason)
       await home.stop()
       mayRun = false
     } finally {
@@ -120,6 +132,9 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
     ...usesOf(use),
     get confinement() {
       return [...home.describe(), ...(remark ? [remark] : [])]
+    },
+    get trouble() {
+      return trouble
     },
     get isDestroyed() {
       return isDoomed
@@ -151,6 +166,16 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
         await stop()
         log(`${id} is stopped: ${reason}`)
       })
+    },
+    halt: reason =>
+      lock(async () => {
+        if (isDoomed || !mayRun || !(await home.isRunning())) return
+        await stop(reason)
+        trouble = `stopped at ${new Date().toISOString()}: ${reason.message}`
+        log(`${id} is ${trouble}`)
+      }),
+    recover() {
+      trouble = undefined
     },
     destroy() {
       isDoomed = true

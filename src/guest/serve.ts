@@ -106,6 +106,12 @@ function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
   const { code = '', path = '' } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `No such file: ${path}` }
+  const where = path && `: ${path}`
+  // A file may be as large as the disk, where that is no file system of its own.
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
+    return { code: 'disk_full', message: `No space is left in the sandbox${where}` }
+  }
+  if (code === 'EIO') return { code: 'sandbox_unavailable', message: `The disk of the sandbox has failed${where}` }
   const known = refusals[code]
   return { code: 'invalid_request', message: known ? `${known}: ${path}` : `The operation failed: ${code || error}` }
 }
@@ -122,9 +128,6 @@ const refusals: Record<string, string> = {
   EBUSY: 'It is in use',
   EINVAL: 'It is not possible',
   EXDEV: 'It cannot be moved to another file system',
-  ENOSPC: 'No space is left in the sandbox',
-  EFBIG: 'The file is too large for the sandbox',
-  EDQUOT: 'No space is left in the sandbox',
   // A FIFO that nobody reads, or a socket.
   ENXIO: 'Not a regular file',
   ETXTBSY: 'The file is being executed',

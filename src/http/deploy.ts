@@ -22,6 +22,7 @@ export const deployRoutes = (runtime: Runtime) =>
     async ({ request }) => {
       const caller = callerOf(request)
       assertKey(caller, 'deploy agents')
+      await runtime.diskSpace.assertEnough()
       const deploy = await readDeploy(runtime, request)
       return lines(async (send, signal) => {
         using _bundle = deploy.bundle

@@ -1,7 +1,7 @@
 import { ParseError } from 'elysia'
 import { excerpt } from '../bounds.ts'
 import { databaseBusy, isBusy } from '../db/busy.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, isNoSpace } from '../errors.ts'
 import { fieldOf } from '../json.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
@@ -9,12 +9,19 @@ export function failureResponse(error: unknown, log: (line: string) => void): Re
   // Elysia wraps what a parser throws.
   const cause = error instanceof ParseError ? error.cause : error
   const busy = isBusy(cause) ? databaseBusy() : undefined
-  const known = cause instanceof ApiError ? cause : (busy ?? validationError(cause) ?? unknownError(cause, log))
+  const known =
+    cause instanceof ApiError ? cause : (busy ?? validationError(cause) ?? diskError(cause) ?? unknownError(cause, log))
   const seconds = known.retryAfterSeconds
   return Response.json(known, {
     status: known.status,
     ...(seconds !== undefined && { headers: { 'retry-after': String(seconds) } }),
   })
+}
+
+/** Of the server's own files. */
+function diskError(error: unknown): ApiError | undefined {
+  if (!isNoSpace(error)) return undefined
+  return new ApiError('disk_full', "There is no room on the server's disk; nothing of this was stored.")
 }
 
 interface ValidationIssue {

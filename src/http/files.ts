@@ -50,6 +50,7 @@ export const fileRoutes = (runtime: Runtime) => {
       .post(
         '/',
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
+          await runtime.diskSpace.assertEnough()
           if (format === 'text') {
             const wanted = entriesOf(await readJson(request))
             return { files: await writeAll(await filesOf(request, sandboxId), wanted) }
@@ -93,8 +94,11 @@ export const fileRoutes = (runtime: Runtime) => {
       )
       .post(
         '/mkdir',
-        async ({ request, params: { sandboxId }, body: { path } }) =>
-          Response.json(await (await filesOf(request, sandboxId)).makeDirectory(path)),
+        async ({ request, params: { sandboxId }, body: { path } }) => {
+          const files = await filesOf(request, sandboxId)
+          await runtime.diskSpace.assertEnough()
+          return Response.json(await files.makeDirectory(path))
+        },
         { params: SandboxParams, ...json(PathQuery) },
       )
       .post(

@@ -23,6 +23,7 @@ export const gitRoutes = (runtime: Runtime) =>
     '/clone',
     async ({ request, params: { sandboxId }, body }) => {
       const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+      await runtime.diskSpace.assertEnough()
       using _use = runtime.environments.hold(environment.id)
       const refusal = () => runtime.egress.counts(sandbox.environmentId).lastRefusal
       return await cloneRepository(environment, body, sandbox.envs, request.signal, refusal)

@@ -1,5 +1,7 @@
 import { Elysia } from 'elysia'
 import { version } from '../../package.json'
+import type { Runtime } from '../runtime.ts'
 
 /** The only route without authentication. */
-export const healthRoutes = () => new Elysia({ prefix: '/health' }).get('/', () => ({ status: 'ok', version }))
+export const healthRoutes = ({ diskSpace }: Runtime) =>
+  new Elysia({ prefix: '/health' }).get('/', () => ({ status: 'ok', version, disk: diskSpace.state.level }))

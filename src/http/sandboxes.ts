@@ -65,7 +65,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       ({ request, query: { limit, before } }) => {
         const size = Number(limit ?? DEFAULT_PAGE)
         const found = pageSandboxes(runtime, callerOf(request), { limit: size + 1, ...(before && { before }) })
-        const sandboxes = found.slice(0, size).map(summary)
+        const sandboxes = found.slice(0, size).map(sandbox => summary(runtime, sandbox))
         return { sandboxes, nextBefore: found.length > size ? (sandboxes.at(-1)?.id ?? null) : null }
       },
       { query: Page },
@@ -77,7 +77,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
         const sandbox = getSandbox(runtime, caller, sandboxId)
         const threads = threadsOf(runtime, caller, sandbox)
         return {
-          ...summary(sandbox),
+          ...summary(runtime, sandbox),
           threads: threads.map(({ id, name, status }) => ({ id, name, status })),
           isolation: await isolationOf(runtime, sandbox),
           network: describeNetwork(runtime, sandbox),
@@ -90,7 +90,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       async ({ request, params: { sandboxId }, body }) => {
         const caller = callerOf(request)
         const sandbox = await changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
-        return { ...summary(sandbox), network: describeNetwork(runtime, sandbox) }
+        return { ...summary(runtime, sandbox), network: describeNetwork(runtime, sandbox) }
       },
       { params: SandboxParams, ...json(ChangeSandbox) },
     )
@@ -103,16 +103,19 @@ export const sandboxRoutes = (runtime: Runtime) =>
       { params: SandboxParams },
     )
 
-const summary = (sandbox: Sandbox) => ({
-  id: sandbox.id,
-  sandboxId: sandbox.environmentId,
-  status: sandbox.status,
-  error: sandbox.error ?? null,
-  agent: { slug: sandbox.agentSlug, name: sandbox.agentName },
-  provider: sandbox.backend,
-  createdAt: sandbox.createdAt,
-  updatedAt: sandbox.updatedAt,
-})
+function summary({ environments }: Runtime, sandbox: Sandbox) {
+  const trouble = environments.troubleOf(sandbox)
+  return {
+    id: sandbox.id,
+    sandboxId: sandbox.environmentId,
+    status: trouble === undefined ? sandbox.status : 'error',
+    error: trouble ?? sandbox.error ?? null,
+    agent: { slug: sandbox.agentSlug, name: sandbox.agentName },
+    provider: sandbox.backend,
+    createdAt: sandbox.createdAt,
+    updatedAt: sandbox.updatedAt,
+  }
+}
 
 /** What confines it. An environment that cannot be opened now is said to be so, it does not hide the sandbox. */
 async function isolationOf({ backends, environments }: Runtime, sandbox: Sandbox) {

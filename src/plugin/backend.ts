@@ -54,6 +54,8 @@ export interface Backend {
   create(spec: EnvironmentSpec): Promise<Environment>
   /** Finds an environment, also after a restart of the server. Undefined when it does not exist. */
   open(environmentId: string): Promise<Environment | undefined>
+  /** Why an environment does not run, or did not start when it was to, as far as this server knows. */
+  troubleOf?(environmentId: string): string | undefined
   /** Ids of all that exists, for the sweep of orphans. */
   list(): Promise<string[]>
   /** Lets go of connections and timers; environments go on. */

@@ -7,6 +7,8 @@ export interface Environment {
   readonly id: string
   /** What confines it and what could not be limited here, in words for the operator. */
   readonly confinement: string[]
+  /** Why it does not run, or did not start when it was to. Absent, or undefined: all is well. */
+  readonly trouble?: string | undefined
   spawn(command: SpawnOptions): Promise<SandboxProcess>
   /** How this program's executable is run inside; its arguments follow. Absent where it is not inside. */
   readonly executable?: readonly string[]

@@ -274,7 +274,7 @@ test('an engine without space says so', async () => {
   try {
     await run('sh', '-c', `head -c 2000000 /dev/zero >${disk}/containers/x || true`)
     await expect(created()).rejects.toMatchObject({
-      code: 'sandbox_unavailable',
+      code: 'disk_full',
       message: expect.stringContaining('no space is left where the Docker engine keeps its data'),
     })
   } finally {

@@ -1,4 +1,5 @@
 import { afterEach } from 'bun:test'
+import { tmpdir } from 'node:os'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { streamText } from 'ai'
 import { createApp } from '../../src/app.ts'
@@ -8,6 +9,7 @@ import { createBundles } from '../../src/core/bundles.ts'
 import { createNetworks } from '../../src/core/networks.ts'
 import { type AgentOptions, saveAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
+import { openDiskSpace } from '../../src/disk-space.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Engine, Environment, TurnOptions } from '../../src/plugin.ts'
@@ -92,6 +94,7 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
       get: async ({ environmentId }) => environment(environmentId),
       hold: () => ({ [Symbol.dispose]() {} }),
       takeHeld: () => [],
+      troubleOf: () => undefined,
       processesOf: () => {
         throw new Error('none here')
       },
@@ -102,6 +105,7 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
     gateway,
     networks,
     egress: createEgress({ policyOf: networks.policyOf, log }),
+    diskSpace: await openDiskSpace({ directory: tmpdir(), reserveMb: 0, log }),
     log,
   }
   running.push(runtime)

@@ -151,15 +151,18 @@ describe('a token of an end user', () => {
     ]).toEqual([200, 404])
   })
 
-  test.each([[{}], [[]], [1], [true], [null], ['x'.repeat(201)]])('is named by a text: not %p', async externalUserId => {
-    const { id } = (await app.ask('POST', '/v1/sandboxes', { agent: 'mine' })).body
-    const answers = await Promise.all([
-      app.ask('POST', '/v1/sandboxes', { agent: 'mine', externalUserId }),
-      app.ask('POST', `/v1/sandboxes/${id}/threads`, { externalUserId }),
-      app.ask('POST', '/v1/chat/mine', { sandboxId: id, externalUserId, ...message }),
-    ])
-    for (const { status, body } of answers) expect([status, body.error.field]).toEqual([400, 'externalUserId'])
-  })
+  test.each([[{}], [[]], [1], [true], [null], ['x'.repeat(201)]])(
+    'is named by a text: not %p',
+    async externalUserId => {
+      const { id } = (await app.ask('POST', '/v1/sandboxes', { agent: 'mine' })).body
+      const answers = await Promise.all([
+        app.ask('POST', '/v1/sandboxes', { agent: 'mine', externalUserId }),
+        app.ask('POST', `/v1/sandboxes/${id}/threads`, { externalUserId }),
+        app.ask('POST', '/v1/chat/mine', { sandboxId: id, externalUserId, ...message }),
+      ])
+      for (const { status, body } of answers) expect([status, body.error.field]).toEqual([400, 'externalUserId'])
+    },
+  )
 
   test('sees in a sandbox only this user’s threads', async () => {
     const { id } = (await ann('POST', '/v1/sandboxes', { agent: 'mine' })).body

