@@ -78,3 +78,20 @@ export function isNoSpace(problem: unknown): boolean {
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return true
   return /no space left on device|disk quota exceeded|ENOSPC/i.test(messageOf(problem))
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
+  ENOENT: 'no such file or directory',
+  ENOSPC: 'no space left on device',
+  ENOTDIR: 'not a directory',
+  EPERM: 'not permitted',
+  EROFS: 'the file system is read-only',
+}
+
+/** The message for who typed a path: what the system refused, without codes and names of calls. */
+export function wordsOf(error: unknown): string {
+  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
+  const reason = code === undefined ? undefined : reasons[code]
+  return reason === undefined || path === undefined ? messageOf(error) : `${path}: ${reason}`
+}

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { LoadPlugins, Plugins } from './cli/open-runtime.ts'
-import { messageOf } from './errors.ts'
+import { wordsOf } from './errors.ts'
 import type { Backend, Engine } from './plugin.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
@@ -128,6 +128,6 @@ const loadPlugins: LoadPlugins = async (config, context) => {
 try {
   process.exit(await main(process.argv.slice(2)))
 } catch (error) {
-  console.error(`threadbox: ${messageOf(error)}`)
+  console.error(`threadbox: ${wordsOf(error)}`)
   process.exit(error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1)
 }

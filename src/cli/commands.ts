@@ -229,7 +229,10 @@ command's, 2 for a mistake in the flags, 125 when threadbox itself could not. No
       { name: 'root', value: 'DIR', default: '/', help: 'install into an image; nothing is started' },
     ],
     settings: 'all',
-    examples: ['sudo ./threadbox service install --port 7070 --model anthropic/claude-sonnet-4-6'],
+    examples: [
+      'sudo ./threadbox service install --port 8080',
+      'sudo OPENAI_API_KEY=… ./threadbox service install --model openai/gpt-5.2',
+    ],
   },
   {
     name: 'service status',

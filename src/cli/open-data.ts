@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
 import { commitPatiently, openDatabase } from '../db/open.ts'
-import { messageOf } from '../errors.ts'
+import { wordsOf } from '../errors.ts'
 
 /** The database of the data directory that these flags, the environment and the file name. */
 export async function openData(flags: readonly string[]): Promise<Database> {
@@ -16,7 +16,7 @@ export async function openData(flags: readonly string[]): Promise<Database> {
 /** Makes the data directory, its owner's alone, when it is missing. Throws an error that names the setting. */
 export async function makeDirectory(dataDirectory: string): Promise<void> {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 }).catch(error => {
-    throw new Error(`--data-dir: ${messageOf(error)}`)
+    throw new Error(`--data-dir: ${wordsOf(error)}`)
   })
 }
 
@@ -28,6 +28,6 @@ export async function openIn(dataDirectory: string): Promise<Database> {
     return openDatabase(path)
   } catch (error) {
     // SQLite does not say which file.
-    throw new Error(`--data-dir: ${error instanceof SQLiteError ? `${path}: ` : ''}${messageOf(error)}`)
+    throw new Error(`--data-dir: ${error instanceof SQLiteError ? `${path}: ` : ''}${wordsOf(error)}`)
   }
 }

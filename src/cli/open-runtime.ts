@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Config } from '../config.ts'
+import { type Config, ConfigError } from '../config.ts'
 import { readAgentFiles } from '../core/agent-files.ts'
 import { createBundles } from '../core/bundles.ts'
 import { ensureCoder } from '../core/coder.ts'
@@ -15,7 +15,7 @@ import { lockDirectory } from '../db/lock.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
 import { type OpenDiskSpace, openDiskSpace } from '../disk-space.ts'
 import { createEgress } from '../egress/egress.ts'
-import { messageOf } from '../errors.ts'
+import { wordsOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
@@ -75,7 +75,7 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   // Its files' names, and what was done to it so far.
   await syncDirectory(dataDirectory)
   await sync(db)
-  const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${messageOf(error)}`))
+  const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${wordsOf(error)}`))
   return {
     runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, diskSpace, log },
     teamId: team.id,
@@ -101,6 +101,6 @@ async function readAgents({ agentsDirectory }: Config) {
   try {
     return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
   } catch (error) {
-    throw new Error(`--agents: ${messageOf(error)}`)
+    throw new ConfigError([`--agents: ${wordsOf(error)}`])
   }
 }

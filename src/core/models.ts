@@ -15,13 +15,7 @@ export function createModelGateway(
   publicUrl?: string,
 ): Gateway {
   const { budgets, prices, modelWindow } = config
-  const providers = readProviders(config, environment)
-  const model = config.model ?? defaultModel(providers)
-  try {
-    if (model !== undefined) findModel(providers, model)
-  } catch (error) {
-    throw new ConfigError([`--${messageOf(error)}`])
-  }
+  const { providers, model } = assertModel(config, environment)
   return createGateway({
     db,
     providers,
@@ -32,4 +26,16 @@ export function createModelGateway(
     ...(model !== undefined && { defaultModel: model }),
     ...(modelWindow !== undefined && { defaultWindow: modelWindow }),
   })
+}
+
+/** The providers that can be called, and the model for who names none. Throws a ConfigError for one without a provider. */
+export function assertModel(config: ModelConfig, environment: Readonly<Record<string, string | undefined>>) {
+  const providers = readProviders(config, environment)
+  const model = config.model ?? defaultModel(providers)
+  try {
+    if (model !== undefined) findModel(providers, model)
+  } catch (error) {
+    throw new ConfigError([`--${messageOf(error)}`])
+  }
+  return { providers, model }
 }

@@ -134,6 +134,10 @@ export function findModel(providers: ReadonlyMap<string, Provider>, model: strin
   )
 }
 
+/** The variables that may hold the key of a model's provider. Empty for one that is not built in, or wants none. */
+export const keyNamesOf = (model: string | undefined): readonly string[] =>
+  presets.get(splitModel(model ?? '').provider)?.keyNames ?? []
+
 const variable = (name: string) => name.toUpperCase().replaceAll('-', '_')
 
 const priced = (name: string): Pick<Provider, 'priceList'> => {

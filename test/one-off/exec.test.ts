@@ -179,7 +179,11 @@ describe('a mistake is told in a line, with exit code 2', () => {
     ['a variable without a name', ['exec', '--env', '=x', '--', 'true'], '--env wants NAME=VALUE, or NAME'],
     ['a file that is not there', ['exec', '--file', 'none=x', '--', 'true'], '--file: there is no none'],
     ['an agent that is not there', ['exec', '--agent', 'none', '--', 'true'], '--agent: there is no agent none'],
-    ['an agent’s file that is not there', ['exec', '--agent', './none.json', '--', 'true'], '--agent: ENOENT'],
+    [
+      'an agent’s file that is not there',
+      ['exec', '--agent', './none.json', '--', 'true'],
+      '--agent: ./none.json: no such file or directory',
+    ],
     ['a backend that is not there', ['exec', '--backend', 'none', '--', 'true'], '--backend: there is no backend none'],
     [
       'no model',

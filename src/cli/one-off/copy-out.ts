@@ -3,7 +3,7 @@ import { chmod, mkdir, stat } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { messageOf } from '../../errors.ts'
+import { wordsOf } from '../../errors.ts'
 import type { Environment, FileInfo } from '../../plugin.ts'
 import type { Copy } from './flags.ts'
 
@@ -22,7 +22,7 @@ export async function copyOut(
   const { files } = environment
   const bounded = boundTo(maxBytes)
   const problems = new Set<string>()
-  const tell = (from: string, error: unknown) => problems.add(`--out ${from}: ${messageOf(error)}`)
+  const tell = (from: string, error: unknown) => problems.add(`--out ${from}: ${wordsOf(error)}`)
   for (const { from, to } of outs) {
     const inside = posix.resolve(cwd, from)
     try {

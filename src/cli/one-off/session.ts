@@ -9,7 +9,7 @@ import { createSandbox, limitsOf, removeSandbox } from '../../core/sandboxes.ts'
 import { runSetUp } from '../../core/set-up.ts'
 import { type AgentInput, findAgent, saveAgent } from '../../db/agents.ts'
 import type { Sandbox } from '../../db/sandboxes.ts'
-import { messageOf } from '../../errors.ts'
+import { wordsOf } from '../../errors.ts'
 import type { Environment } from '../../plugin.ts'
 import type { Runtime } from '../../runtime.ts'
 import { UsageError } from '../command-line.ts'
@@ -76,7 +76,7 @@ export async function withSandbox(
     const stopped = stop.exitCode()
     if (stopped !== undefined) return stopped
     if (error instanceof Error && 'exitCode' in error) throw error
-    throw Object.assign(new Error(messageOf(error)), { exitCode: FAILED })
+    throw Object.assign(new Error(wordsOf(error)), { exitCode: FAILED })
   } finally {
     if (isClean) await tidy(() => rm(dataDirectory, { recursive: true, force: true }))
     await guard.dismiss(isClean)
@@ -136,7 +136,7 @@ async function agentFor(
     throw new UsageError(`--agent: there is no agent ${named}; ${remedy}`)
   }
   const [agent, ...more] = await readAgentFiles(named).catch(error => {
-    throw new UsageError(`--agent: ${messageOf(error)}`)
+    throw new UsageError(`--agent: ${wordsOf(error)}`)
   })
   if (!agent || more.length > 0) throw new UsageError(`--agent: ${named} is not the file of one agent`)
   return agent

@@ -4,12 +4,15 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Config, ConfigError, readConfig, readFlags } from '../../config.ts'
 import { messageOf } from '../../errors.ts'
+import { keyNamesOf } from '../../gateway/providers.ts'
 import { settings } from '../../settings.ts'
 import { closedContext } from '../backend.ts'
 import type { Given } from '../command-line.ts'
 import type { LoadPlugins } from '../open-runtime.ts'
 import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
 import { installExecutable, installText, readText } from './install-file.ts'
+import { assertModelIn, assertStarts } from './preflight.ts'
+import { hasFailed, lastWords, systemctl } from './systemd.ts'
 import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
 
 const UNIT = '/etc/systemd/system/threadbox.service'
@@ -18,6 +21,7 @@ const EXECUTABLE = '/usr/local/bin/threadbox'
 
 /** How long the first start may take: it tries what it needs. */
 const STARTED_WITHIN_MS = 20_000
+const ANSWERED_WITHIN_MS = 3000
 const POLL_MS = 100
 
 /** Below another root nothing is started: an image is being made. */
@@ -37,7 +41,7 @@ export async function service(given: Given, load: LoadPlugins): Promise<boolean>
   if (action === 'remove') await remove(target, load)
   else {
     const user = given.find('user')
-    await install(target, { settings, isPrint, ...(user !== undefined && { user }) })
+    await install(target, { settings, isPrint, load, ...(user !== undefined && { user }) })
   }
   return true
 }
@@ -50,15 +54,16 @@ function assertSystemd(): void {
 
 async function install(
   target: Target,
-  options: { settings: readonly string[]; isPrint: boolean; user?: string },
+  options: { settings: readonly string[]; isPrint: boolean; load: LoadPlugins; user?: string },
 ): Promise<void> {
-  const { isPrint, user } = options
+  const { isPrint, user, load } = options
   const environmentFile = join(target.root, ENVIRONMENT)
   const before = await readText(environmentFile)
   const variables = variablesFor(options.settings)
   // In place of the one that a first start would print: what it prints is kept in the journal.
   const isNewKey = !hasVariable(before, 'THREADBOX_API_KEY') && !('THREADBOX_API_KEY' in variables)
   if (isNewKey) variables.THREADBOX_API_KEY = `tbx_${randomBytes(30).toString('base64url')}`
+  const keys = await addModelKey(before, variables)
   const environment = withVariables(before, variables)
   const config = await configOf(environment)
   const groups = config.backend === 'docker' && (await hasGroup(target, 'docker')) ? ['docker'] : []
@@ -68,20 +73,33 @@ async function install(
     ...(user !== undefined && { user }),
   })
   if (isPrint) return console.log(unit.trimEnd())
+  assertModelIn(config, variablesOf(environment), ENVIRONMENT)
+  if (target.isLive) await assertStarts(config, variablesOf(environment), load)
   await makeDataDirectory(target, config, user)
   const changes = [
     await installExecutable(join(target.root, EXECUTABLE)),
     await installText(environmentFile, environment, 0o600),
     await installText(join(target.root, UNIT), unit, 0o644),
   ]
+  for (const name of keys) console.log(`${name}, as it is set for this command, is kept in ${ENVIRONMENT}`)
   if (isNewKey) console.log(`API key, kept in ${ENVIRONMENT}: ${variables.THREADBOX_API_KEY}`)
   systemctl(...rootFlags(target), 'enable', 'threadbox').orThrow()
   if (!target.isLive) return
   systemctl('daemon-reload').orThrow()
   systemctl(changes.some(Boolean) ? 'restart' : 'start', 'threadbox').orThrow()
-  if (!(await answersSoon(urlOf(config))))
-    throw new Error('service: the server does not answer; see journalctl -u threadbox')
+  await assertAnswers(urlOf(config))
   console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
+}
+
+/** The key of the model's provider, when it is set for this command and the service has none. Gives what it added. */
+async function addModelKey(before: string | undefined, variables: Record<string, string>): Promise<string[]> {
+  const { models } = await configOf(withVariables(before, variables))
+  const names = keyNamesOf(models.model)
+  if (names.some(name => hasVariable(before, name))) return []
+  const found = names.find(name => process.env[name])
+  if (found === undefined) return []
+  variables[found] = process.env[found] ?? ''
+  return [found]
 }
 
 /** systemd makes its own, and lets a service write to another one only when it is there. */
@@ -95,16 +113,23 @@ async function makeDataDirectory({ root, isLive }: Target, config: Config, user?
   if (exitCode !== 0) throw new Error(`--user: ${stderr.toString().trim()}`)
 }
 
-async function answersSoon(url: string): Promise<boolean> {
-  for (let tries = 0; tries < STARTED_WITHIN_MS / POLL_MS; tries++) {
-    if (await answers(url)) return true
+/** Waits for the server, but not for one that has ended. Throws with what it said last. */
+async function assertAnswers(url: string): Promise<void> {
+  const deadline = Date.now() + STARTED_WITHIN_MS
+  let why = 'does not answer'
+  while (!(await answers(url))) {
+    const isOver = hasFailed()
+    if (isOver) why = 'does not start'
+    if (isOver || Date.now() > deadline) {
+      const words = lastWords()
+      throw new Error(`service: the server ${why}${words && `: ${words}`}\nsee: journalctl -u threadbox`)
+    }
     await Bun.sleep(POLL_MS)
   }
-  return false
 }
 
 const answers = (url: string): Promise<boolean> =>
-  fetch(`${url}/health`).then(
+  fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWERED_WITHIN_MS) }).then(
     ({ ok }) => ok,
     () => false,
   )
@@ -174,20 +199,3 @@ async function hasGroup(target: Target, name: string): Promise<boolean> {
 }
 
 const rootFlags = ({ root, isLive }: Target): string[] => (isLive ? [] : [`--root=${root}`])
-
-function systemctl(...args: string[]): { said: string; orThrow(): void } {
-  try {
-    const { exitCode, stdout, stderr } = Bun.spawnSync(['systemctl', ...args], { stderr: 'pipe' })
-    return {
-      said: stdout
-        .toString()
-        .trim()
-        .replace(/^offline$/, ''),
-      orThrow() {
-        if (exitCode !== 0) throw new Error(`systemctl ${args.join(' ')}: ${stderr.toString().trim()}`)
-      },
-    }
-  } catch {
-    throw new Error('service: there is no systemctl here')
-  }
-}

@@ -44,6 +44,8 @@ LimitNOFILE=524288
 TasksMax=infinity
 Restart=always
 RestartSec=1
+# A wrong setting does not mend itself.
+RestartPreventExitStatus=2
 TimeoutStopSec=60
 
 # Sandboxes outlive a restart of the server, and one that runs out of memory is no reason to stop it.

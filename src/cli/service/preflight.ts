@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Config, ConfigError } from '../../config.ts'
+import { readAgentFiles } from '../../core/agent-files.ts'
+import { assertModel } from '../../core/models.ts'
+import { wordsOf } from '../../errors.ts'
+import { closedContext, describeCheck, getBackend, isFatal } from '../backend.ts'
+import type { LoadPlugins } from '../open-runtime.ts'
+
+/**
+ * Tries what a server with these settings needs, as far as it can be tried from here. Throws with what would keep it from
+ * starting: a ConfigError where a setting is to be mended. Nothing that was not there is left.
+ */
+export async function assertStarts(
+  config: Config,
+  variables: Readonly<Record<string, string>>,
+  load: LoadPlugins,
+): Promise<void> {
+  // Backends read their own variables, such as the key of an account.
+  Object.assign(process.env, variables)
+  if (config.agentsDirectory !== undefined) {
+    await readAgentFiles(config.agentsDirectory).catch(error => {
+      throw new ConfigError([`--agents: ${wordsOf(error)}`])
+    })
+  }
+  // On the file system that the data will be on, and not among the data: systemd makes that directory.
+  const directory = await mkdtemp(join(nearest(config.dataDirectory), '.threadbox-check-'))
+  try {
+    const { backends } = await load({ ...config, dataDirectory: directory }, closedContext(directory))
+    const backend = getBackend(backends, config.backend)
+    const failed = (await backend.check()).filter(isFatal)
+    for (const each of backends.values()) await each.close()
+    if (failed.length > 0)
+      throw new Error(`service: the server would not start here\n${failed.map(describeCheck).join('\n')}`)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Throws a ConfigError when the model of these settings has no provider, or its provider no key. */
+export function assertModelIn(config: Config, variables: Readonly<Record<string, string>>, file: string): void {
+  try {
+    assertModel(config.models, variables)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError([
+      ...error.problems,
+      `the service has the variables of ${file}, and keys that are set for this command`,
+    ])
+  }
+}
+
+/** The directory, or the first above it that is there. */
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
