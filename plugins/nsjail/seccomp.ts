@@ -2,6 +2,12 @@
 const words = (argument: string, values: number[]) =>
   values.map(value => `(${argument} & 0xffffffff) == ${value}`).join(' || ')
 
+/**
+ * The same calls by other numbers, where a kernel has x32: their names mean the plain numbers alone. A kernel has 548,
+ * and no range can be written.
+ */
+const x32Calls = Array.from({ length: 640 }, (_, number) => `SYSCALL[${0x40000000 + number}]`).join(', ')
+
 /** Of setrlimit and prlimit: file locks. */
 const locks = words('resource', [10])
 
@@ -32,7 +38,8 @@ export const seccompPolicy = `POLICY threadbox {
     prlimit64(pid, resource, limit) {
       limit != 0 && ((pid != 0 && pid != 1) || (pid == 0 && ${locks}) || (pid == 1 && (resource & 0xffffffff) != 10))
     },
-    personality(persona) { persona != 0 && persona != 0xffffffff && persona != 0x0040000 }
+    personality(persona) { persona != 0 && persona != 0xffffffff && persona != 0x0040000 },
+    ${x32Calls}
   }
 }
 USE threadbox DEFAULT ALLOW`

@@ -305,6 +305,16 @@ call('io_uring', 425, 1, 0)
     for (const line of lines) expect(line).toMatch(/^(clone3|io_uring) -1 ENOSYS$|-1 EPERM$/)
   })
 
+  test('calls by x32 numbers: regression', async () => {
+    const program = `
+import ctypes, os, signal
+for number in [39, 165, 520]:
+    if os.fork() == 0: ctypes.CDLL(None).syscall(ctypes.c_long(0x40000000 | number), 0, 0, 0, 0, 0); os._exit(0)
+    print(signal.Signals(os.waitstatus_to_exitcode(os.wait()[1]) * -1).name)
+`
+    expect(await output(await environmentOf(), ['python3', '-c', program])).toBe('SIGSYS\nSIGSYS\nSIGSYS')
+  })
+
   test('terminals and limits work in all else', async () => {
     const program = `
 import pty, os, resource, termios, fcntl, struct, socket

@@ -493,7 +493,7 @@ except OSError: print(len(ends))
       await environment.destroy()
     })
 
-    test('seccomp refuses mounts, namespaces, keys, tracing, vsock, also behind high bits', async () => {
+    test('seccomp refuses mounts, namespaces, keys, tracing, vsock, also behind high bits and x32 numbers: regression', async () => {
       const environment = await created()
       const program = `
 import ctypes, errno
@@ -521,6 +521,9 @@ call('packet', 41, 17, 3, 0)
 call('tiocsti', 16, 0, 0x5412, b'x')
 call('tiocsti high', 16, 0, 0x5412 | high, b'x')
 call('personality', 135, 0x0400000)
+call('getpid of x32', 0x40000000 | 39)
+call('mount of x32', 0x40000000 | 165, b'none', b'/mnt', b'tmpfs', 0, 0)
+call('execve of x32', 0x40000000 | 520, 0, 0, 0)
 call('setrlimit of locks', 160, 10, limit)
 call('setrlimit of locks high', 160, 10 | high, limit)
 call('prlimit of locks', 302, 0, 10, limit, None)
@@ -529,7 +532,7 @@ call('io_uring', 425, 1, 0)
 `
       const { stdout } = await run(environment, ['python3', '-c', program])
       const lines = stdout.trim().split('\n')
-      expect(lines).toHaveLength(21)
+      expect(lines).toHaveLength(24)
       for (const line of lines) expect(line).toMatch(/^(clone3|io_uring) -1 ENOSYS$|-1 EPERM$/)
       const status = await output(environment, 'grep -E "^(NoNewPrivs|Seccomp):" /proc/self/status | cut -f2')
       expect(status).toBe('1\n2')
