@@ -1,5 +1,3 @@
-import { networkInterfaces } from 'node:os'
-
 /** An IP address as a number of 32 or 128 bits. */
 export interface Address {
   version: 4 | 6
@@ -45,14 +43,6 @@ export function isPublic(address: Address): boolean {
   return !special.some(range => isWithin(address, range))
 }
 
-/** Whether it is an address of this machine. */
-export function isOwn(address: Address): boolean {
-  return Object.values(networkInterfaces())
-    .flatMap(each => each ?? [])
-    .map(each => parseAddress(each.address.split('%', 1)[0] ?? ''))
-    .some(own => own?.version === address.version && own.value === address.value)
-}
-
 const prefixOf = ({ version, value }: Address, bits: number): bigint => value >> BigInt(widths[version] - bits)
 
 function parseVersion4(text: string): Address | undefined {
@@ -93,12 +83,12 @@ const embedding = [
 const globalUnicast = range('2000::/3')
 
 /**
- * By the IANA's registries of special-purpose addresses; and 168.63.129.16, where Azure keeps its metadata. The ranges
- * for documentation are not among them: nobody has them, and a network that routes them has put a mirror of something
- * public there.
+ * By the IANA's registries of special-purpose addresses, documentation's among them; and 168.63.129.16, where Azure keeps
+ * its metadata.
  */
 const special = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
-  ...['192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15'],
-  ...['224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32', '2001::/23', '2002::/16', '2620:4f:8000::/48'],
+  ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
+  ...['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'],
 ].map(range)

@@ -1,4 +1,5 @@
-import { type Address, embedsVersion4, isOwn, isPublic } from './addresses.ts'
+import { type Address, embedsVersion4, isPublic } from './addresses.ts'
+import { isNear } from './neighbours.ts'
 import { hasPort, type Layer, matchesAddress, matchesName, type Rule } from './rules.ts'
 
 /** What one sandbox may reach. Each layer must agree. */
@@ -51,7 +52,7 @@ function refusalOfAddress(policy: Policy, { name, port }: Target, address: Addre
   const namesPort = (rule: Rule) =>
     rule.ports !== undefined && (matchesName(rule, name, port) || matchesAddress(rule, address, port))
   if (mailPorts.includes(port) && !policy.layers.some(({ allow }) => allow?.some(namesPort))) return refusalOfMail(port)
-  if (isPublic(address) && !isOwn(address)) return undefined
+  if (isPublic(address) && !isNear(address)) return undefined
   if (!policy.layers.some(({ allow }) => allow?.some(rule => matchesAddress(rule, address, port)))) {
     return 'its address is not public'
   }

@@ -2,9 +2,10 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { debianTarball } from '../support/debian.ts'
+import { mirrorFlags, mirrorRules } from '../support/registries.ts'
 import { command, temporaryDirectory, useServer } from '../support/server.ts'
 
-const server = useServer()
+const server = useServer({ flags: mirrorFlags })
 const scratch = temporaryDirectory()
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
@@ -96,7 +97,7 @@ test.if(process.getuid?.() === 0)(
   async () => {
     expect(await base('add', 'debian', await debianTarball())).toMatchObject({ code: 0, stderr: '' })
     await agent('debian', 'debian')
-    const id = await server.sandbox({ agent: 'debian' })
+    const id = await server.sandbox({ agent: 'debian', ...mirrorRules })
     const result = await exec(
       id,
       'apt-get -qq update && apt-get -qq install -y --no-install-recommends jq >/dev/null && echo \'{"a":7}\' | jq .a && which jq',

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { lookup } from 'node:dns/promises'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isOnline, mirrorRules, mirrors, registries } from '../support/registries.ts'
 
 const KEY = 'a-key-of-the-network-tests'
 const binary = join(import.meta.dir, '../../dist/threadbox')
-const registries = ['registry.npmjs.org', 'pypi.org', 'files.pythonhosted.org', 'deb.debian.org']
-
-const found = await Promise.all(registries.map(name => lookup(name, { all: true }).catch(() => [])))
-const isOnline = found.every(addresses => addresses.length > 0)
-
+const { npm, pip, apt } = registries
 const home = mkdtempSync(join(tmpdir(), 'threadbox-network-'))
 const closing: (() => unknown)[] = []
 afterAll(async () => {
@@ -88,7 +84,7 @@ function host(address: string, onConnection: (socket: Socket) => void): Promise<
 
 let server: Server
 beforeAll(async () => {
-  server = await serve('main', '--network-private', '127.0.0.2/32,127.0.0.3:1-65535')
+  server = await serve('main', '--network-private', ['127.0.0.2/32,127.0.0.3:1-65535', ...mirrors].join(','))
 }, 30_000)
 
 describe('a sandbox without rules', () => {
@@ -239,28 +235,33 @@ describe('git clone', () => {
 describe.if(isOnline)('an allow-list of registries', () => {
   const aptConfig = [
     'mkdir -p /tmp/apt/state/lists/partial /tmp/apt/cache/archives/partial /tmp/apt/etc/apt.conf.d; cd /tmp/apt; touch state/status',
-    'echo "deb [trusted=yes] http://deb.debian.org/debian stable main" > etc/sources.list',
+    `echo "deb [trusted=yes] ${apt} stable main" > etc/sources.list`,
     'echo \'Dir::State "/tmp/apt/state"; Dir::State::status "/tmp/apt/state/status"; Dir::Cache "/tmp/apt/cache"; Dir::Etc "/tmp/apt/etc"; APT::Sandbox::User "root"; Acquire::Languages "none";\' > conf',
   ].join('; ')
   const rows: [string, string[], string][] = [
-    ['npm', ['registry.npmjs.org:443'], 'mkdir -p /tmp/n && cd /tmp/n && npm init -y >/dev/null && npm install is-odd'],
-    ['pip', ['pypi.org', '*.pythonhosted.org'], 'cd /tmp && python3 -m pip download --no-deps six'],
-    ['curl', ['pypi.org:443'], 'curl -sSf -o /dev/null https://pypi.org/simple/six/'],
-    ['git', ['pypi.org:443'], 'git ls-remote https://pypi.org/a/b 2>&1 | grep -q "not found"'],
+    ['npm', [`${npm}:443`], 'mkdir -p /tmp/n && cd /tmp/n && npm init -y >/dev/null && npm install is-odd'],
+    [
+      'pip',
+      [pip.index, `*.${pip.storage.replace(/^[^.]*\./, '')}`],
+      'cd /tmp && python3 -m pip download --no-deps six',
+    ],
+    ['curl', [`${pip.index}:443`], `curl -sSf -o /dev/null https://${pip.index}/simple/six/`],
+    ['git', [`${pip.index}:443`], `git ls-remote https://${pip.index}/a/b 2>&1 | grep -q "not found"`],
     [
       'apt',
-      ['deb.debian.org:80'],
+      [`${URL.parse(apt)?.host}:80`],
       `${aptConfig}; APT_CONFIG=/tmp/apt/conf apt-get update -o APT::Update::Error-Mode=any`,
     ],
   ]
   test.each(rows)(
     'lets %s work, and nothing beside it',
     async (_, networkAllowOut, command) => {
-      const sandbox = await server.create({ networkAllowOut })
+      const sandbox = await server.create({ networkAllowOut: [...networkAllowOut, ...mirrors] })
       const { exitCode, stdout, stderr } = await server.run(sandbox, command)
       if (exitCode !== 0) console.error(stdout, stderr, server.log().slice(-1000))
       expect(exitCode).toBe(0)
-      const other = networkAllowOut[0]?.startsWith('pypi') ? 'registry.npmjs.org' : 'pypi.org'
+      // A mirror may stand in for all of them at one address, which is allowed then.
+      const other = mirrors.length > 0 ? '8.8.8.8' : networkAllowOut[0]?.startsWith(pip.index) ? npm : pip.index
       const refused = await server.run(
         sandbox,
         `curl -sS -o /dev/null -w '%{http_connect}' https://${other}/; curl -sS http://${other}/`,
@@ -271,7 +272,7 @@ describe.if(isOnline)('an allow-list of registries', () => {
     120_000,
   )
 
-  const unruled: [string, string, string][] = [
+  const programs: [string, string, string][] = [
     ['npm install -g', 'npm install -g --silent cowsay && cowsay moo', 'moo'],
     [
       'pip',
@@ -280,10 +281,10 @@ describe.if(isOnline)('an allow-list of registries', () => {
     ],
     ['apt-get update and download', 'cd /tmp && apt-get -qq update && apt-get -qq download jq && ls', 'jq_'],
   ]
-  test.each(unruled)(
+  test.each(programs)(
     'a sandbox without rules has %s as it comes',
     async (_, command, says) => {
-      const { exitCode, stdout, stderr } = await server.run(await server.create(), command)
+      const { exitCode, stdout, stderr } = await server.run(await server.create(mirrorRules), command)
       expect([exitCode, stdout]).toEqual([0, expect.stringContaining(says)])
       expect(stderr).not.toContain('rror')
     },

@@ -1,0 +1,107 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { type Address, isWithin, parseRange, type Range } from './addresses.ts'
+
+/**
+ * Whether an address is this machine's, on a network that it is part of, or its way out: a router, the database of the
+ * rack. Those may have addresses of any range, also public ones. Asked of the system each time: interfaces come and go.
+ */
+export const isNear = (address: Address): boolean => nearRanges().some(range => isWithin(address, range))
+
+function nearRanges(): Range[] {
+  const own = Object.values(networkInterfaces()).flatMap(each => each ?? [])
+  return [
+    ...own.flatMap(({ cidr }) => (cidr === null ? [] : networkOf(cidr))),
+    ...routesOf4(readTable('/proc/net/route')),
+    ...routesOf6(readTable('/proc/net/ipv6_route')),
+  ]
+}
+
+/** `10.0.0.5/24` is 10.0.0.0/24. A link of half of all addresses is a tunnel's: it leads to the internet. */
+function networkOf(cidr: string): Range[] {
+  const [address = '', bits = ''] = cidr.split('/')
+  const host = parseRange(address.replace(/%.*$/, ''))
+  return host ? cut(host, Number(bits)) : []
+}
+
+/** Prefixes shorter than this are no network of neighbours. */
+const MIN_BITS = { 4: 8, 6: 16 } as const
+
+function cut({ version, value, bits: width }: Range, bits: number): Range[] {
+  if (bits < MIN_BITS[version]) return [{ version, value, bits: width }]
+  const shift = BigInt(width - bits)
+  return [{ version, value: (value >> shift) << shift, bits }]
+}
+
+const FLAG_GATEWAY = 2
+const FLAG_REJECT = 0x200
+
+/** Networks on a link and gateways, of what the kernel shows as /proc/net/route. */
+export function routesOf4(table: string): Range[] {
+  return table.split('\n').flatMap(line => {
+    const [, destination = '', gateway = '', flags = '', , , , mask = ''] = line.split('\t')
+    if (![destination, gateway, mask].every(field => /^[0-9A-F]{8}$/.test(field))) return []
+    // Each as this machine has it in memory: the first byte last.
+    const [to, by, bits] = [destination, gateway, mask].map(hex => Buffer.from(hex, 'hex').reverse().readUInt32BE())
+    return rangesOf({
+      version: 4,
+      to: BigInt(to ?? 0),
+      bits: (bits ?? 0).toString(2).replaceAll('0', '').length,
+      by: BigInt(by ?? 0),
+      flags: Number.parseInt(flags, 16),
+    })
+  })
+}
+
+/** The same of /proc/net/ipv6_route. */
+export function routesOf6(table: string): Range[] {
+  return table.split('\n').flatMap(line => {
+    const [to = '', bits = '', , , by = '', , , , flags = ''] = line.split(' ').filter(Boolean)
+    if (![to, by].every(field => /^[0-9a-f]{32}$/.test(field))) return []
+    return rangesOf({
+      version: 6,
+      to: BigInt(`0x${to}`),
+      bits: Number.parseInt(bits, 16),
+      by: BigInt(`0x${by}`),
+      flags: Number.parseInt(flags, 16),
+    })
+  })
+}
+
+interface Route {
+  version: 4 | 6
+  to: bigint
+  bits: number
+  by: bigint
+  flags: number
+}
+
+function rangesOf({ version, to, bits, by, flags }: Route): Range[] {
+  if (flags & FLAG_REJECT) return []
+  const width = version === 4 ? 32 : 128
+  if (flags & FLAG_GATEWAY) return [{ version, value: by, bits: width }]
+  return bits < MIN_BITS[version] ? [] : [{ version, value: to, bits }]
+}
+
+/** Some thousand routes. A router's table of the whole internet would take seconds at every dial. */
+const MAX_TABLE_BYTES = 256 * 1024
+
+/** Empty where there is none. */
+function readTable(path: string): string {
+  let fd: number
+  try {
+    fd = openSync(path, 'r')
+  } catch {
+    return ''
+  }
+  try {
+    const buffer = Buffer.allocUnsafe(MAX_TABLE_BYTES)
+    let length = 0
+    for (let read = -1; read !== 0 && length < buffer.byteLength; length += read) {
+      read = readSync(fd, buffer, length, buffer.byteLength - length, null)
+    }
+    return buffer.toString('latin1', 0, length)
+  } finally {
+    closeSync(fd)
+  }
+}
