@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { ApiError } from '../../src/errors.ts'
+import { chunksUntil } from '../../src/guest/chunks-until.ts'
 import { permissionsOf } from '../../src/guest/permissions.ts'
 import { runShell, type ShellResult } from '../../src/guest/shell.ts'
 import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin.ts'
@@ -22,12 +23,29 @@ const missing = `[[ -e $1 || -L $1 ]] || exit ${MISSING}`
 const FIELDS = String.raw`%p\0%y\0%Y\0%u\0%g\0%T@\0%l\0`
 const DESCRIBE = String.raw`-printf '${FIELDS}' \( -type l -exec stat -L --printf '%s\0%a\0' {} \; -o -printf '%s\0%m\0' \)`
 
+/** Drafts lie on the disk that everything is on: to move one to its place is one step. */
+const DRAFTS = '/var/tmp/.threadbox-drafts'
+
+/**
+ * `PATH DRAFT`: puts a draft in its place, with the owner and the mode of what is there. Other names of the same file, and
+ * what is mounted on it, want it written in place.
+ */
+const COMMIT = `
+target=$(readlink -m -- "$1") && [[ ! -d $target ]] || { echo "It is a directory: $1"; exit ${REFUSED}; }
+[[ -e $target ]] || { chmod 644 -- "$2"; mv -T -- "$2" "$target" || exit ${REFUSED}; exit; }
+[[ -s $target ]] && sync -- "$2"
+[[ $(stat -c %h -- "$target") == 1 ]] && chown --reference "$target" -- "$2" && chmod --reference "$target" -- "$2" &&
+  mv -T -- "$2" "$target" 2>/dev/null || cat -- "$2" >"$target" || exit ${REFUSED}
+rm -f -- "$2"`
+
 const scripts = {
   /** Writes the size of what may be read. */
   readable: `[[ -e $1 ]] || exit ${MISSING}; [[ -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; stat -L -c %s -- "$1"`,
-  writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }`,
+  /** Leftovers of a server that was killed go after a day. */
+  writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; find ${DRAFTS} -mindepth 1 -mmin +1440 -delete 2>/dev/null; :`,
   append: `cat -- "$2" >>"$1" || exit ${REFUSED}`,
-  discard: 'rm -f -- "$1"',
+  commit: COMMIT,
+  discard: 'rm -f -- "$@"',
   info: `find -P "$1" -maxdepth 0 ${DESCRIBE}; :`,
   list: `${missing}; [[ -d $1 ]] || { echo "Not a directory: $1"; exit ${REFUSED}; }; find -H "$1" -mindepth 1 -maxdepth "$2" ${DESCRIBE}; :`,
   makeDirectory: `[[ -d $1 ]] && { echo there; exit; }; mkdir -p -- "$1" || exit ${REFUSED}`,
@@ -48,20 +66,16 @@ export function filesInside(
     if (exitCode === MISSING) throw new ApiError('file_not_found', `No such file: ${path}`)
     if (exitCode === 0) return result
     const said = (stdout.trim() || stderr.trim()).slice(0, 1000)
+    if (/No space left on device/.test(said)) throw new ApiError('disk_full', 'No space is left in the sandbox.')
     // A part of the path is a file, or it is not there.
     if (/No such file or directory/.test(said)) throw new ApiError('file_not_found', `No such file: ${path}`)
     throw new ApiError('invalid_request', said || `The operation failed: ${path}`)
   }
 
   /** By a file of its own: what is sent twice because an answer was lost must not be there twice. */
-  const append = async (path: string, bytes: Uint8Array, signal: AbortSignal | undefined) => {
-    const part = `/tmp/.threadbox-${crypto.randomUUID()}`
-    try {
-      await use(envd => envd.upload(part, bytes, signal))
-      await run('append', path, part)
-    } finally {
-      await run('discard', part)
-    }
+  const append = async (draft: string, part: string, bytes: Uint8Array, signal: AbortSignal | undefined) => {
+    await use(envd => envd.upload(part, bytes, signal))
+    await run('append', draft, part)
   }
 
   return {
@@ -75,15 +89,23 @@ export function filesInside(
     },
     async write(path, body, signal) {
       await run('writable', path)
+      const draft = `${DRAFTS}/${crypto.randomUUID()}`
+      const part = `${draft}-part`
       let size = 0
-      let isFirst = true
-      for await (const bytes of partsOf(body)) {
+      try {
+        for await (const bytes of partsOf(body, signal)) {
+          signal?.throwIfAborted()
+          if (size === 0) await use(envd => envd.upload(draft, bytes, signal))
+          else await append(draft, part, bytes, signal)
+          size += bytes.byteLength
+        }
         signal?.throwIfAborted()
-        size += bytes.byteLength
-        if (isFirst) await use(envd => envd.upload(path, bytes, signal))
-        else await append(path, bytes, signal)
-        isFirst = false
+        await run('commit', path, draft)
+      } catch (error) {
+        await run('discard', draft, part).catch(() => {})
+        throw error
       }
+      if (size > PART_BYTES) await run('discard', part)
       return size
     },
     async info(path) {
@@ -110,12 +132,15 @@ export function filesInside(
 }
 
 /** At least one, so that an empty file is made too. Leaving the loop cancels the stream. */
-async function* partsOf(body: Uint8Array | ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* partsOf(
+  body: Uint8Array | ReadableStream<Uint8Array>,
+  signal = new AbortController().signal,
+): AsyncGenerator<Uint8Array> {
   if (body instanceof Uint8Array) return yield body
   let chunks: Uint8Array[] = []
   let held = 0
   let isFirst = true
-  for await (const chunk of body) {
+  for await (const chunk of chunksUntil(body, signal)) {
     chunks.push(chunk)
     held += chunk.byteLength
     if (held < PART_BYTES) continue

@@ -1,5 +1,6 @@
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
+import { until } from './until.ts'
 
 /** File operations, inside only. */
 export function describeFiles({ describe, test, expect }: Kit, subject: BackendSubject): void {
@@ -33,12 +34,82 @@ export function describeFiles({ describe, test, expect }: Kit, subject: BackendS
           controller.enqueue(new Uint8Array(1_000_000))
         },
       })
-      await expect(subject.environment.files.write('/tmp/endless', endless)).rejects.toMatchObject({
-        code: 'disk_full',
-      })
+      const { files } = subject.environment
+      await files.write('/srv/full/kept', Buffer.from('what was there'))
+      await expect(files.write('/srv/full/kept', endless)).rejects.toMatchObject({ code: 'disk_full' })
       expect(sent).toBeLessThan(700)
-      await subject.environment.files.remove('/tmp/endless')
+      expect((await shell('cat /srv/full/kept; ls -A /srv/full')).stdout).toBe('what was therekept\n')
     }, 60_000)
+
+    test('stay as they were, with nothing beside them, when their sender gives up or breaks', async () => {
+      const { files } = subject.environment
+      await files.write('/srv/given-up/kept', Buffer.from('what was there'))
+      const seen = async () => (await shell('cat /srv/given-up/*; ls -A /srv/given-up')).stdout
+      for (const way of ['abort', 'error']) {
+        for (const name of ['kept', 'new']) {
+          const gone = new AbortController()
+          let pieces = 0
+          const body = new ReadableStream<Uint8Array>({
+            pull(controller) {
+              pieces += 1
+              if (pieces <= 12) return controller.enqueue(new Uint8Array(1_000_000))
+              if (way === 'error') return controller.error(new Error('gone'))
+              gone.abort(new Error('gone'))
+            },
+          })
+          await expect(files.write(`/srv/given-up/${name}`, body, gone.signal)).rejects.toMatchObject({
+            message: 'gone',
+          })
+          await until(async () => (await seen()) === 'what was therekept\n')
+        }
+      }
+    })
+
+    test('stay as they were, with nothing beside them, when their environment ends meanwhile', async () => {
+      const { files } = subject.environment
+      await files.write('/srv/ended/kept', Buffer.from('what was there'))
+      const [taken, gone] = [Promise.withResolvers<void>(), new AbortController()]
+      let pieces = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          pieces += 1
+          if (pieces <= 12) return controller.enqueue(new Uint8Array(1_000_000))
+          taken.resolve()
+        },
+      })
+      const writing = files.write('/srv/ended/kept', body, gone.signal).catch(() => 'given up')
+      await taken.promise
+      await subject.environment.pause?.()
+      gone.abort(new Error('gone'))
+      const seen = async () => (await shell('cat /srv/ended/kept; ls -A /srv/ended')).stdout
+      await until(async () => (await seen()) === 'what was therekept\n')
+      await writing
+    })
+
+    test('that are replaced are whole for who reads them meanwhile', async () => {
+      const { files } = subject.environment
+      const [old, fresh] = ['a', 'b'].map(letter => Buffer.alloc(300_000, letter))
+      if (!old || !fresh) throw new Error('unreachable')
+      await files.write('/srv/whole', old)
+      const reading = shell(
+        'for i in $(seq 50); do tr -d "\n" </srv/whole | tr -s ab; echo " $(wc -c </srv/whole)"; done | sort -u',
+      )
+      for (let round = 0; round < 10; round++) await files.write('/srv/whole', round % 2 === 0 ? fresh : old)
+      const lines = (await reading).stdout.trim().split('\n')
+      expect(lines.filter(line => !/^[ab] 300000$/.test(line))).toEqual([])
+    })
+
+    test('keep their owner, their links and their other names when they are replaced', async () => {
+      const { files } = subject.environment
+      await shell(
+        'mkdir -p /srv/own/in; cd /srv/own; echo a >in/f; chown 7:8 in/f; chmod 640 in/f; ln -s in/f l; echo a >h; ln h h2; ln -s in/new d',
+      )
+      for (const name of ['l', 'h', 'd']) await files.write(`/srv/own/${name}`, Buffer.from('fresh\n'))
+      const { stdout } = await shell(
+        'cd /srv/own; stat -c "%u:%g %a" in/f; cat in/f l h h2 in/new; readlink l d; stat -c %h h; ls -A . in',
+      )
+      expect(stdout).toBe(`7:8 640\n${'fresh\n'.repeat(5)}in/f\nin/new\n2\n.:\nd\nh\nh2\nin\nl\n\nin:\nf\nnew\n`)
+    })
 
     test('keep their mode when they are replaced', async () => {
       await shell('echo a > /tmp/run.sh; chmod 755 /tmp/run.sh')

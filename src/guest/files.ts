@@ -28,23 +28,6 @@ export async function sendFile(call: Call, path: string): Promise<void> {
   }
 }
 
-/** Writes what the caller sends to a regular file, in place, parents made. */
-export async function receiveFile(call: Call, path: string): Promise<{ size: number }> {
-  await mkdir(dirname(path), { recursive: true })
-  const file = await openRegular(path, constants.O_WRONLY | constants.O_CREAT)
-  let size = 0
-  try {
-    await file.truncate(0)
-    for (let chunk = await call.read(lanes.up); chunk; chunk = await call.read(lanes.up)) {
-      await file.writeFile(chunk)
-      size += chunk.byteLength
-    }
-  } finally {
-    await file.close()
-  }
-  return { size }
-}
-
 export async function describe(path: string): Promise<FileInfo | null> {
   await assertNotOwnPath(path)
   try {
@@ -97,7 +80,8 @@ export async function remove(path: string): Promise<void> {
   await rm(path, { recursive: true })
 }
 
-async function openRegular(path: string, flags: number) {
+/** Throws for all that is no regular file, without waiting for a FIFO or a device. */
+export async function openRegular(path: string, flags: number) {
   const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644)
   try {
     await assertNotOwn(file.fd, path)

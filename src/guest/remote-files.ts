@@ -1,6 +1,7 @@
 import type { EnvironmentFiles } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import type { Channel } from './channel.ts'
+import { chunksUntil } from './chunks-until.ts'
 import { closeOnAbort, collect } from './collect.ts'
 import type { GuestRequest } from './requests.ts'
 import { fileInfoOf, fileInfosOf, replyOf, resultOf, sizeOf } from './results.ts'
@@ -22,15 +23,13 @@ export function createRemoteFiles(channel: Channel): EnvironmentFiles {
     async write(path, body, signal) {
       const call = channel.open({ op: 'write', path } satisfies GuestRequest)
       closeOnAbort(call, signal)
+      // Refused, or the disk is full, or the guest is gone: the rest is not wanted.
+      const over = new AbortController()
+      const end = () => over.abort()
+      call.result.then(end, end)
       try {
         if (body instanceof Uint8Array) await call.send(lanes.up, body)
-        else {
-          for await (const chunk of body) {
-            // Refused, or the disk is full: the rest is not wanted.
-            if (call.isOver) break
-            await call.send(lanes.up, chunk)
-          }
-        }
+        else for await (const chunk of chunksUntil(body, over.signal)) await call.send(lanes.up, chunk)
       } catch (error) {
         call.close()
         throw error

@@ -5,12 +5,14 @@ import type { EnvironmentProcesses } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { Channel } from './channel.ts'
 import { type GuestSystem, runCommand } from './commands.ts'
-import { describe, list, makeDirectory, move, receiveFile, remove, sendFile } from './files.ts'
+import { sweepDrafts } from './draft.ts'
+import { describe, list, makeDirectory, move, remove, sendFile } from './files.ts'
 import { openLibc } from './libc.ts'
 import { keepLimits } from './own-limits.ts'
 import { answerProcesses, createGuestProcesses } from './processes.ts'
 import { listenForProxy, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
+import { receiveFile } from './receive-file.ts'
 import { relay } from './relay.ts'
 import { GuestError, type GuestRequest } from './requests.ts'
 import { createTrees } from './tree.ts'
@@ -28,6 +30,7 @@ export function openGuest(): (socket: Socket) => void {
   libc.becomeUndumpable()
   libc.guardLimits()
   process.umask(0o022)
+  sweepDrafts()
   const { THREADBOX_PROCESSES, THREADBOX_ENVIRONMENT } = process.env
   const system: GuestSystem = {
     libc,

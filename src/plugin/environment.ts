@@ -97,7 +97,10 @@ export interface FileInfo {
 export interface EnvironmentFiles {
   /** A regular file's bytes. Refused at once: a missing file, a directory, a FIFO, a device. */
   read(path: string, signal?: AbortSignal): Promise<{ size: number; body: ReadableStream<Uint8Array> }>
-  /** Makes the parents, replaces what is there, keeps its mode. Resolves to the size written. */
+  /**
+   * Makes the parents, replaces what is there, keeps its owner and mode. Until all has come the path has what it had: a
+   * body that breaks, an abort and a full disk leave that, and nothing beside it. Resolves to the size written.
+   */
   write(path: string, body: Uint8Array | ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<number>
   info(path: string): Promise<FileInfo | undefined>
   /** Entries below a directory, `depth` levels of it (1: its own), sorted by path. */
