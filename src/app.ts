@@ -121,6 +121,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const request = routable(received)
       if (!request) return failureResponse(new ApiError('invalid_request', 'host: not valid'), runtime.log)
       receivedAs.set(request, received)
+      runtime.loop?.entered(nameOf(request))
       const { publicUrl } = runtime.config
       if (publicUrl !== undefined && new URL(request.url).pathname.startsWith('/gateway/')) {
         // Its tokens are of runs, and no key: programs in sandboxes show them.
@@ -141,6 +142,12 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       return response
     },
   }
+}
+
+/** A request for the operator: its path without what may be a secret, as a link, and no longer than a line. */
+function nameOf({ method, url }: Request): string {
+  const path = new URL(url).pathname.slice(0, 150)
+  return `${method} ${path.replace(/\/ports\/.*$/, '/ports/…')}`
 }
 
 /** Where Elysia begins to look for the path. */

@@ -38,6 +38,8 @@ export interface Config {
   networkPrivate: Rule[]
   /** How long active runs may go on after SIGTERM. */
   graceMs: number
+  /** How long the event loop may stand still before the server ends itself; 0: for ever. */
+  watchdogMs: number
   /** A sandbox's processes stop after this long without use; 0: never. */
   idleMs: number
   models: ModelConfig
@@ -125,6 +127,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     network: get('network'),
     networkPrivate: find<Rule[]>('network-private') ?? [],
     graceMs: get('grace-ms'),
+    watchdogMs: get('watchdog-ms'),
     idleMs: get('idle-ms'),
     dockerImage: get('docker-image'),
     e2bTemplate: get('e2b-template'),

@@ -8,6 +8,14 @@ import type { Gateway } from './gateway/gateway.ts'
 import type { Backend, DiskSpace, Engine } from './plugin.ts'
 import type { Runs } from './runs/registry.ts'
 
+/** What the server knows of its own event loop. */
+export interface EventLoop {
+  /** Keeps what is begun now, for whoever finds that the loop stands still. Never a secret. */
+  entered(what: string): void
+  /** How late the loop was in the last minute, in milliseconds. */
+  delayMs(): { p50: number; p99: number; max: number }
+}
+
 /** All that use cases work with. Built once, in main.ts. */
 export interface Runtime {
   config: Config
@@ -21,6 +29,8 @@ export interface Runtime {
   networks: Networks
   egress: Egress
   diskSpace: DiskSpace
+  /** Absent where nobody serves others. */
+  loop?: EventLoop
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
 }

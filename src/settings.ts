@@ -134,6 +134,13 @@ export const settings: readonly Setting[] = [
     help: 'stop a sandbox not used for so long, 0: never',
     parse: number(0),
   },
+  {
+    name: 'watchdog-ms',
+    value: 'N',
+    default: '30000',
+    help: 'end the server when it stands still for so long, 0: never',
+    parse: number(0, 3_600_000),
+  },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
   { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },

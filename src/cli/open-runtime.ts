@@ -19,7 +19,7 @@ import { wordsOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
-import type { Runtime } from '../runtime.ts'
+import type { EventLoop, Runtime } from '../runtime.ts'
 import { assertBackend, getBackend } from './backend.ts'
 import { makeDirectory, openIn } from './open-data.ts'
 
@@ -46,7 +46,12 @@ export interface OpenRuntime {
 const LAST_BOOT = 'boot_id'
 
 /** All that use cases work with, on one data directory. Throws an error that says what is missing. */
-export async function openRuntime(config: Config, load: LoadPlugins, log: Runtime['log']): Promise<OpenRuntime> {
+export async function openRuntime(
+  config: Config,
+  load: LoadPlugins,
+  log: Runtime['log'],
+  loop?: EventLoop,
+): Promise<OpenRuntime> {
   const { dataDirectory } = config
   const diskSpace = await openDisk(config, log)
   const db = await openIn(dataDirectory)
@@ -56,6 +61,7 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   const networks = createNetworks(db, config)
   const egress = createEgress({
     policyOf: networks.policyOf,
+    ...(loop && { entered: loop.entered }),
     local: (request, environmentId) => gateway.handle(request, { environmentId }),
     log,
   })
@@ -77,7 +83,21 @@ export async function openRuntime(config: Config, load: LoadPlugins, log: Runtim
   await sync(db)
   const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${wordsOf(error)}`))
   return {
-    runtime: { config, db, backends, engines, environments, runs, bundles, gateway, networks, egress, diskSpace, log },
+    runtime: {
+      config,
+      db,
+      backends,
+      engines,
+      environments,
+      runs,
+      bundles,
+      gateway,
+      networks,
+      egress,
+      diskSpace,
+      log,
+      ...(loop && { loop }),
+    },
     teamId: team.id,
     async close() {
       egress.close()

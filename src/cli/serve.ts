@@ -9,6 +9,8 @@ import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
 import type { Given } from './command-line.ts'
 import { log } from './log.ts'
 import { type LoadPlugins, openRuntime } from './open-runtime.ts'
+import { serviceManagerOf } from './service/notify.ts'
+import { createWatchdog } from './watchdog.ts'
 
 const HOUSEKEEPING_MS = 10_000
 /** Connections of those who have shown no key are closed after this silence: they would use up the descriptors. */
@@ -19,7 +21,9 @@ const FLUSH_MS = 1000
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
 export async function serve({ settings }: Given, load: LoadPlugins): Promise<void> {
   const config = await readConfig(settings, process.env)
-  const { runtime, close } = await openRuntime(config, load, log)
+  const manager = serviceManagerOf(process.env)
+  const loop = createWatchdog(manager.alive)
+  const { runtime, close } = await openRuntime(config, load, log, loop)
   const { db } = runtime
 
   // Before anyone can know that it runs: a signal then must not be the end of the process.
@@ -40,6 +44,8 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
     }
     return answerOf(await app.fetch(request))
   })
+  loop.start(config.watchdogMs)
+  manager.ready()
   console.log(`threadbox listening on ${server.url.origin}`)
   if (!config.apiKey && countKeys(db) === 0) {
     const { key } = createKey(db, { team: DEFAULT_TEAM, name: 'first' })
@@ -55,11 +61,13 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
 
   await stopped
   isClosing = true
+  manager.stopping()
   clearInterval(housekeeping)
   await runtime.runs.close(config.graceMs)
   await Promise.race([server.stop(), Bun.sleep(FLUSH_MS)])
   await server.stop(true)
   await close()
+  loop.close()
 }
 
 function listen({ host, port }: Config, fetch: (request: Request) => Promise<Response | undefined>) {

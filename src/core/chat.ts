@@ -127,8 +127,9 @@ function startRun(
           ...(model !== undefined && { model }),
         })
       return yield* meteredTurn(open, signal, openModel =>
-        turnWithTools(runtime, { agent, sandbox, environment, signal }, turnOptions, options =>
-          engine.run(turn, {
+        turnWithTools(runtime, { agent, sandbox, environment, signal }, turnOptions, options => {
+          runtime.loop?.entered(`${run.id} by ${engine.name}`)
+          return engine.run(turn, {
             environment,
             cwd: sandbox.cwd,
             env: sandbox.envs,
@@ -137,8 +138,8 @@ function startRun(
             options,
             openModel,
             fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),
-          }),
-        ),
+          })
+        }),
       )
     })
     return run

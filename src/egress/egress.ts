@@ -19,6 +19,8 @@ const MAX_LOOKUPS = 8
 export interface EgressParts {
   /** What a sandbox may reach now. Throws when there is no such sandbox: nothing then. */
   policyOf(environmentId: string): Policy
+  /** Keeps what is begun now. */
+  entered?(what: string): void
   /** Says one line to the operator. */
   log(line: string): void
   /** Answers what programs ask of the proxy's own address. Without it: 404. */
@@ -65,7 +67,13 @@ interface Way {
   resolve: Resolve
 }
 
-export function createEgress({ policyOf, log, local, resolve = resolveBySystem }: EgressParts): Egress {
+export function createEgress({
+  policyOf,
+  log,
+  local,
+  entered = () => {},
+  resolve = resolveBySystem,
+}: EgressParts): Egress {
   const ways = new Map<string, Way>()
   let isClosed = false
 
@@ -120,6 +128,7 @@ export function createEgress({ policyOf, log, local, resolve = resolveBySystem }
       clients.add(socket)
       void serveProxy(socket, {
         dial: (target, signal) => dialFrom(environmentId, target, signal),
+        entered: () => entered(`a request of ${environmentId} to the proxy`),
         local: async request => (local ? await local(request, environmentId) : notFound()),
       }).finally(() => clients.delete(socket))
     },

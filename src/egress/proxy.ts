@@ -21,6 +21,8 @@ export interface ProxyParts {
   dial(target: Target, signal: AbortSignal): Promise<Socket>
   /** Answers requests for the proxy itself. */
   local(request: Request): Promise<Response>
+  /** Called before a request is looked at. */
+  entered?(): void
   headMs?: number
 }
 
@@ -54,7 +56,7 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
   let request: RequestHead | undefined
   let what = ''
   try {
-    request = await readRequest(client, parts.headMs ?? HEAD_MS)
+    request = await readRequest(client, parts)
     if (!request) return false
     if (request.method === 'CONNECT') {
       const target = parseAuthority(request.target)
@@ -81,14 +83,19 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
 }
 
 /** Undefined when no request comes: then there is nothing to answer. */
-async function readRequest({ source }: Client, headMs: number): Promise<RequestHead | undefined> {
+async function readRequest(
+  { source }: Client,
+  { headMs = HEAD_MS, entered = () => {} }: ProxyParts,
+): Promise<RequestHead | undefined> {
   const first = await within(source.read(), headMs, () => undefined)
   if (!first) return undefined
   source.unread(first)
   const head = await within(source.readThrough('\r\n\r\n', MAX_HEAD_BYTES), headMs, () => {
     throw new Refusal(408, 'the request took too long')
   })
-  return head && parseRequest(head)
+  if (!head) return undefined
+  entered()
+  return parseRequest(head)
 }
 
 async function within<T>(work: Promise<T>, limitMs: number, whenLate: () => T): Promise<T> {

@@ -3,5 +3,10 @@ import { version } from '../../package.json'
 import type { Runtime } from '../runtime.ts'
 
 /** The only route without authentication. */
-export const healthRoutes = ({ diskSpace }: Runtime) =>
-  new Elysia({ prefix: '/health' }).get('/', () => ({ status: 'ok', version, disk: diskSpace.state.level }))
+export const healthRoutes = ({ diskSpace, loop }: Runtime) =>
+  new Elysia({ prefix: '/health' }).get('/', () => ({
+    status: 'ok',
+    version,
+    disk: diskSpace.state.level,
+    ...(loop && { eventLoopDelayMs: loop.delayMs() }),
+  }))

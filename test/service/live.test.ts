@@ -83,7 +83,7 @@ test('a unit that has failed is waited for no longer, and its last words are tol
     1,
     'threadbox: service: the server does not start: threadbox: --port: is taken\nsee: journalctl -u threadbox\n',
   ])
-  expect(asked()).toContain('restart threadbox')
+  expect(asked()).toContain('--no-block start threadbox')
 })
 
 test('one that starts over and over is not waited for either', async () => {

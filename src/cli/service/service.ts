@@ -86,7 +86,10 @@ async function install(
   systemctl(...rootFlags(target), 'enable', 'threadbox').orThrow()
   if (!target.isLive) return
   systemctl('daemon-reload').orThrow()
-  systemctl(changes.some(Boolean) ? 'restart' : 'start', 'threadbox').orThrow()
+  if (changes.some(Boolean)) systemctl('stop', 'threadbox').orThrow()
+  systemctl('reset-failed', 'threadbox')
+  // systemd would wait for it to be ready, however often it fails; what follows tells.
+  systemctl('--no-block', 'start', 'threadbox').orThrow()
   await assertAnswers(urlOf(config))
   console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
 }

@@ -30,7 +30,10 @@ After=network-online.target docker.service
 StartLimitIntervalSec=0
 
 [Service]
-Type=exec
+# It says when it answers, and each 20 s that it goes on.
+Type=notify
+TimeoutStartSec=600
+WatchdogSec=60
 ExecStart=${quote(executable)} serve
 Environment=${quote(`THREADBOX_DATA_DIR=${dataDirectory}`)}
 EnvironmentFile=${environmentFile}
