@@ -1,9 +1,11 @@
 import { parseArguments } from './arguments.ts'
 import { didYouMean } from './closest.ts'
 import type { Rule } from './egress/rules.ts'
+import { wordsOf } from './errors.ts'
 import type { OperatorBudgets } from './gateway/budgets.ts'
 import type { PriceTable, ProviderSetting } from './gateway/settings.ts'
 import { isObject } from './json.ts'
+import { readJson } from './json-text.ts'
 import type { Limits } from './plugin.ts'
 import { settings } from './settings.ts'
 
@@ -174,11 +176,12 @@ export function readFlags(flags: readonly string[], problems: string[]): Map<str
 async function readFile(file: string | undefined, problems: string[]): Promise<[string, string][]> {
   if (!file) return []
   try {
-    const value: unknown = await Bun.file(file).json()
-    if (!isObject(value)) throw new Error('not an object')
+    const value = readJson(await Bun.file(file).text())
+    if (!isObject(value)) throw new Error('must be an object: {"port": 8080}')
     return Object.entries(value).map(([name, each]) => [name, settingText(each)])
   } catch (error) {
-    problems.push(`config: ${file}: ${(error as Error).message}`)
+    const words = wordsOf(error)
+    problems.push(`config: ${words.startsWith(`${file}: `) ? words : `${file}: ${words}`}`)
     return []
   }
 }

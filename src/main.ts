@@ -42,7 +42,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
       await (await import('./cli/keys.ts')).keys(given)
       return 0
     case 'agents':
-      await (await import('./cli/agents.ts')).agents(given)
+      await (await import('./cli/agents.ts')).agents(given, loadPlugins)
       return 0
     case 'base':
       await (await import('./cli/base.ts')).base(given, async directory =>

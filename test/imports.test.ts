@@ -47,12 +47,12 @@ const floors = [
 ]
 /** Known to all floors and knowing no floor but the lowest, or types alone. */
 const leaves = [
-  ...['arguments', 'closest', 'config', 'settings'],
+  ...['arguments', 'closest', 'config', 'json-text', 'settings'],
   ...['runtime', 'json', 'bytes', 'bounds', 'memory', 'lock', 'once', 'disk-space', 'package.json'],
 ]
 
-/** Rooms with settings of their own, which the configuration reads. */
-const configured = ['plugin', 'gateway', 'egress']
+/** Rooms with settings of their own, which the configuration reads, and the words of errors. */
+const configured = ['plugin', 'gateway', 'egress', 'errors']
 
 const floorOf = (room: string) => floors.findIndex(rooms => rooms.includes(room))
 /** `http` of src/http/chat.ts, `errors` of src/errors.ts; undefined outside of src. */

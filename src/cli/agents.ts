@@ -1,22 +1,33 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
 import { readAgentFiles } from '../core/agent-files.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { findAgent, listAgents, removeAgent, saveAgent } from '../db/agents.ts'
+import { findEngines } from '../db/backends.ts'
+import { closedContext } from './backend.ts'
 import { type Given, UsageError } from './command-line.ts'
+import { readPlace } from './data-place.ts'
 import { deploy } from './deploy.ts'
 import { printList } from './list.ts'
 import { openData } from './open-data.ts'
+import type { LoadPlugins } from './open-runtime.ts'
 
 /** Works beside a running server, which sees the change at once; a deploy goes through it. */
-export async function agents(given: Given): Promise<void> {
-  const { action, settings } = given
+export async function agents(given: Given, load: LoadPlugins): Promise<void> {
+  const { action } = given
   if (action === 'deploy') return await deploy(given)
   const [subject = ''] = given.words
-  const db = await openData(settings)
+  const { config, tellIfUnused } = await readPlace(given)
+  const { dataDirectory } = config
+  // Before the database is opened: a mistake changes nothing.
+  const inputs = action === 'apply' ? await readAgentFiles(subject, await enginesOf(config, load)) : []
+  const db = await openData(dataDirectory)
   const { id: teamId } = ensureTeamWithEcho(db, given.find('team') ?? DEFAULT_TEAM)
   if (action === 'apply') {
-    for (const input of await readAgentFiles(subject)) {
+    for (const input of inputs) {
       const { slug } = saveAgent(db, teamId, input)
-      if (!given.has('quiet')) console.log(`${slug} is applied.`)
+      if (!given.has('quiet')) console.log(`${slug} is applied in ${dataDirectory}.`)
     }
   } else if (action === 'list') {
     const rows = listAgents(db, teamId).map(({ slug, name, engine, model }) => ({
@@ -46,4 +57,19 @@ export async function agents(given: Given): Promise<void> {
     if (!given.has('quiet')) console.log(`${subject} is removed. Its sandboxes stay.`)
   }
   db.close()
+  if (action === 'apply' || action === 'remove') tellIfUnused()
+}
+
+/** The engines that a server with these settings has, and those that the last server on this directory had. */
+async function enginesOf(config: Config, load: LoadPlugins): Promise<string[]> {
+  const { dataDirectory } = config
+  const { backends, engines } = await load(config, closedContext(dataDirectory))
+  for (const each of backends.values()) await each.close()
+  const names = new Set(engines.keys())
+  if (existsSync(join(dataDirectory, 'threadbox.db'))) {
+    const db = await openData(dataDirectory)
+    for (const name of findEngines(db)) names.add(name)
+    db.close()
+  }
+  return [...names]
 }

@@ -1,6 +1,6 @@
-import { readConfig } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import { type Given, UsageError } from './command-line.ts'
+import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
 
 /** Where the backend nsjail keeps what sandboxes can start from. */
@@ -12,16 +12,19 @@ export interface Bases {
 
 /** Works beside a running server, which sees the change at once. FILE `-` is the standard input. */
 export async function base(given: Given, open: (dataDirectory: string) => Promise<Bases>): Promise<void> {
-  const { action, settings } = given
+  const { action } = given
   const [name = '', file = ''] = given.words
-  const bases = await open((await readConfig(settings, process.env)).dataDirectory)
+  const { config, tellIfUnused } = await readPlace(given)
+  const { dataDirectory } = config
+  const bases = await open(dataDirectory)
   if (action === 'add') {
     if (file !== '-' && !(await Bun.file(file).exists())) throw new UsageError(`There is no file ${file}.`)
     const tarball = (file === '-' ? Bun.stdin : Bun.file(file)).stream()
     await bases.add(name, tarball).catch(error => {
       throw new Error(`${file}: ${messageOf(error)}`)
     })
-    if (!given.has('quiet')) console.log(`${name} is added. Agents start from it by "sandbox": {"base": "${name}"}.`)
+    if (!given.has('quiet'))
+      console.log(`${name} is added in ${dataDirectory}. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {
     printList(given, await bases.list(), {
       name: each => each.name,
@@ -31,4 +34,5 @@ export async function base(given: Given, open: (dataDirectory: string) => Promis
     await bases.remove(name)
     if (!given.has('quiet')) console.log(`${name} is removed.`)
   }
+  if (action !== 'list') tellIfUnused()
 }

@@ -66,7 +66,7 @@ export const commands: readonly Command[] = [
     operands: 'PATH',
     help: "make or change agents from a file, or a directory's",
     flags: [team, quiet],
-    settings: place,
+    settings: [...place, 'plugin'],
     examples: ['threadbox agents apply agents/'],
   },
   {
@@ -92,7 +92,7 @@ export const commands: readonly Command[] = [
     name: 'agents show',
     operands: 'SLUG',
     help: 'print an agent, without values that may be secret',
-    flags: [team],
+    flags: [team, quiet],
     settings: place,
     examples: ['threadbox agents show coder'],
   },

@@ -2,13 +2,16 @@ import { createKey } from '../core/access.ts'
 import { DEFAULT_TEAM } from '../core/teams.ts'
 import { type KeyRow, listKeys, revokeKey } from '../db/keys.ts'
 import { type Given, UsageError } from './command-line.ts'
+import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
 import { openData } from './open-data.ts'
 
 /** Works beside a running server, which sees the change at once. */
 export async function keys(given: Given): Promise<void> {
-  const { action, settings } = given
-  const db = await openData(settings)
+  const { action } = given
+  const { config, tellIfUnused } = await readPlace(given)
+  const { dataDirectory } = config
+  const db = await openData(dataDirectory)
   if (action === 'create') {
     const lifetime = given.find('expires-in')
     const { key, row } = createKey(db, {
@@ -16,7 +19,9 @@ export async function keys(given: Given): Promise<void> {
       name: given.find('name') ?? 'key',
       ...(lifetime !== undefined && { expiresAt: new Date(Date.now() + daysMs(lifetime)).toISOString() }),
     })
-    console.log(given.has('quiet') ? key : `${row.id}\n${key}\nIt is shown only now.`)
+    console.log(
+      given.has('quiet') ? key : `${row.id}\n${key}\nIt is shown only now, and is for servers on ${dataDirectory}.`,
+    )
   } else if (action === 'list') {
     printList(given, listKeys(db), {
       id: each => each.id,
@@ -32,6 +37,7 @@ export async function keys(given: Given): Promise<void> {
     if (!given.has('quiet')) console.log(`${id} is revoked.`)
   }
   db.close()
+  if (action !== 'list') tellIfUnused()
 }
 
 const stateOf = ({ revokedAt, expiresAt }: KeyRow): string =>

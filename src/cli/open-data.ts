@@ -1,13 +1,11 @@
 import { type Database, SQLiteError } from 'bun:sqlite'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readConfig } from '../config.ts'
 import { commitPatiently, openDatabase } from '../db/open.ts'
 import { wordsOf } from '../errors.ts'
 
-/** The database of the data directory that these flags, the environment and the file name. */
-export async function openData(flags: readonly string[]): Promise<Database> {
-  const { dataDirectory } = await readConfig(flags, process.env)
+/** The database of a data directory, for a command that works beside a server. */
+export async function openData(dataDirectory: string): Promise<Database> {
   const db = await openIn(dataDirectory)
   commitPatiently(db)
   return db

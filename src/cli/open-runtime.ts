@@ -9,7 +9,7 @@ import { createModelGateway } from '../core/models.ts'
 import { createNetworks } from '../core/networks.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
-import { rememberPlugin } from '../db/backends.ts'
+import { rememberEngines, rememberPlugin } from '../db/backends.ts'
 import { sync, syncDirectory, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
@@ -76,7 +76,8 @@ export async function openRuntime(
   saveSetting(db, LAST_BOOT, bootId)
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
-  for (const agent of await readAgents(config)) saveAgent(db, team.id, agent)
+  rememberEngines(db, [...engines.keys()])
+  for (const agent of await readAgents(config, [...engines.keys()])) saveAgent(db, team.id, agent)
   if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
   // Its files' names, and what was done to it so far.
   await syncDirectory(dataDirectory)
@@ -117,9 +118,9 @@ async function openDisk({ dataDirectory, reserveMb }: Config, log: Runtime['log'
   return openDiskSpace({ directory: dataDirectory, reserveMb, log })
 }
 
-async function readAgents({ agentsDirectory }: Config) {
+async function readAgents({ agentsDirectory }: Config, engines: readonly string[]) {
   try {
-    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory)
+    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory, engines)
   } catch (error) {
     throw new ConfigError([`--agents: ${wordsOf(error)}`])
   }

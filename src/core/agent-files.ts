@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { bounds, excerpt } from '../bounds.ts'
+import { didYouMean } from '../closest.ts'
 import type { AgentInput, AgentOptions, AgentSandbox } from '../db/agents.ts'
-import { messageOf } from '../errors.ts'
-import { fieldOf } from '../json.ts'
+import { messageOf, wordsOf } from '../errors.ts'
+import { fieldOf, objectOf } from '../json.ts'
+import { readJson } from '../json-text.ts'
 import type { Limits as SandboxLimits } from '../plugin.ts'
 import { assertRules } from './networks.ts'
 
@@ -133,8 +135,11 @@ const AgentFile = exact({
   ),
 })
 
-/** The agents of a JSON file, or of every .json file of a directory. Throws one error with all that is wrong with them. */
-export async function readAgentFiles(path: string): Promise<AgentInput[]> {
+/**
+ * The agents of a JSON file, or of every .json file of a directory, each with one of these engines. Throws one error with
+ * all that is wrong with them.
+ */
+export async function readAgentFiles(path: string, engines: readonly string[]): Promise<AgentInput[]> {
   const isDirectory = (await stat(path)).isDirectory()
   const names = isDirectory ? (await readdir(path)).filter(name => name.endsWith('.json')).sort() : []
   const files = isDirectory ? names.map(name => join(path, name)) : [path]
@@ -142,21 +147,44 @@ export async function readAgentFiles(path: string): Promise<AgentInput[]> {
   const agents: AgentInput[] = []
   for (const file of files) {
     try {
-      agents.push(readAgent(JSON.parse(await readFile(file, 'utf8'))))
+      const value = readJson(await readFile(file, 'utf8'))
+      const faults = [...faultsOf(value), ...engineFaults(value, engines)]
+      problems.push(...faults.map(fault => `${file}: ${fault}`))
+      if (faults.length === 0) agents.push(readAgent(value))
     } catch (error) {
-      problems.push(`${file}: ${messageOf(error)}`)
+      problems.push(wordsOf(error).startsWith(`${file}: `) ? wordsOf(error) : `${file}: ${messageOf(error)}`)
     }
   }
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return agents
 }
 
-/** Throws with the first field that is wrong. */
-export function readAgent(value: unknown): AgentInput {
-  if (!Value.Check(AgentFile, value)) {
-    const [first] = Value.Errors(AgentFile, value)
-    throw new Error(`${excerpt(fieldOf(first?.path ?? '')) || 'agent'}: ${first?.message ?? 'not valid'}`)
+/** Of one file. */
+const MOST_FAULTS = 20
+
+/** All fields that are wrong, a line each. */
+function faultsOf(value: unknown): string[] {
+  const faults = new Map<string, string>()
+  for (const { path, message } of Value.Errors(AgentFile, value)) {
+    const field = excerpt(fieldOf(path)) || 'agent'
+    // The first of a field is the one that says most.
+    if (!faults.has(field)) faults.set(field, `${field}: ${message}`)
+    if (faults.size === MOST_FAULTS) break
   }
+  return [...faults.values()]
+}
+
+function engineFaults(value: unknown, engines: readonly string[]): string[] {
+  const engine = objectOf(value)?.engine
+  if (typeof engine !== 'string' || engines.includes(engine)) return []
+  return [
+    `engine: there is no engine ${excerpt(engine)}${didYouMean(engine, engines)}; there are ${engines.join(', ')}`,
+  ]
+}
+
+/** Throws with every field that is wrong. */
+export function readAgent(value: unknown): AgentInput {
+  if (!Value.Check(AgentFile, value)) throw new Error(faultsOf(value).join('\n'))
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
   assertRules('options.networkDenyOut', options.networkDenyOut ?? [])

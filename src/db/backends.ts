@@ -17,3 +17,16 @@ export const findPlugin = (db: Database, backend: string): string | undefined =>
 export function rememberPlugin(db: Database, backend: string, file: string): void {
   if (findPlugin(db, backend) !== file) saveSetting(db, pluginOf(backend), file)
 }
+
+const ENGINES = 'engines'
+
+/** The engines of the last server on this data directory, those of plugins included. */
+export const findEngines = (db: Database): string[] =>
+  findSetting(db, ENGINES)
+    ?.split(',')
+    .filter(name => name !== '') ?? []
+
+export function rememberEngines(db: Database, names: readonly string[]): void {
+  const text = names.join(',')
+  if (findSetting(db, ENGINES) !== text) saveSetting(db, ENGINES, text)
+}

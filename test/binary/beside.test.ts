@@ -18,7 +18,7 @@ test('a key that is made is good at once, and one that is revoked is not', async
   expect([id, key, remark]).toEqual([
     expect.stringMatching(/^key_/),
     expect.stringMatching(/^tbx_.{40}$/),
-    'It is shown only now.',
+    `It is shown only now, and is for servers on ${server.dataDirectory}.`,
   ])
   expect(await statusWith(key)).toBe(200)
 
@@ -56,7 +56,11 @@ test('an agent of a file is there at once, with its sandbox, until it is removed
     limits: { memoryMb: 512 },
   }
   writeFileSync(file, JSON.stringify({ slug: 'coder', name: 'Coder', model: 'parrot-1', sandbox }))
-  expect(await beside('agents', 'apply', file)).toEqual({ code: 0, stdout: 'coder is applied.\n', stderr: '' })
+  expect(await beside('agents', 'apply', file)).toEqual({
+    code: 0,
+    stdout: `coder is applied in ${server.dataDirectory}.\n`,
+    stderr: '',
+  })
   expect((await beside('agents', 'list')).stdout).toBe('coder\tCoder\techo\tparrot-1\necho\tEcho\techo\t-\n')
   const shown = await beside('agents', 'show', 'coder')
   expect(JSON.parse(shown.stdout)).toMatchObject({ slug: 'coder', sandbox: { ...sandbox, envs: { TOKEN: '***' } } })
@@ -95,6 +99,6 @@ test('a directory of agents is applied whole, or not at all', async () => {
   put('b.json', { slug: 'agent-b' })
   put('c.json', { slug: 'agent-c' })
   expect((await beside('agents', 'apply', directory)).stdout).toBe(
-    'agent-a is applied.\nagent-b is applied.\nagent-c is applied.\n',
+    ['a', 'b', 'c'].map(name => `agent-${name} is applied in ${server.dataDirectory}.\n`).join(''),
   )
 })

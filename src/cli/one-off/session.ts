@@ -95,7 +95,7 @@ async function useSandbox(
 ): Promise<number> {
   const { db, egress, config } = runtime
   const caller: Caller = { teamId }
-  const agent = await agentFor(oneOff, slug => findAgent(db, teamId, slug))
+  const agent = await agentFor(oneOff, [...runtime.engines.keys()], slug => findAgent(db, teamId, slug))
   const { setup } = agent.sandbox
   const cwd = agent.sandbox.cwd ?? (oneOff.clone === undefined ? undefined : CLONE_PATH)
   // Its set-up commands come after the files and the repository: they may want them.
@@ -126,6 +126,7 @@ async function useSandbox(
 /** The agent of a file, or the one of that slug. Throws a UsageError when there is none. */
 async function agentFor(
   { agent: named = 'echo' }: OneOff,
+  engines: readonly string[],
   find: (slug: string) => AgentInput | undefined,
 ): Promise<AgentInput> {
   if (!named.includes('/') && !named.endsWith('.json')) {
@@ -135,7 +136,7 @@ async function agentFor(
       named === 'coder' ? "it wants a model: set a provider's key or --model" : 'name a file, or give --agents'
     throw new UsageError(`--agent: there is no agent ${named}; ${remedy}`)
   }
-  const [agent, ...more] = await readAgentFiles(named).catch(error => {
+  const [agent, ...more] = await readAgentFiles(named, engines).catch(error => {
     throw new UsageError(`--agent: ${wordsOf(error)}`)
   })
   if (!agent || more.length > 0) throw new UsageError(`--agent: ${named} is not the file of one agent`)

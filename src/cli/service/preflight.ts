@@ -19,15 +19,15 @@ export async function assertStarts(
 ): Promise<void> {
   // Backends read their own variables, such as the key of an account.
   Object.assign(process.env, variables)
-  if (config.agentsDirectory !== undefined) {
-    await readAgentFiles(config.agentsDirectory).catch(error => {
-      throw new ConfigError([`--agents: ${wordsOf(error)}`])
-    })
-  }
   // On the file system that the data will be on, and not among the data: systemd makes that directory.
   const directory = await mkdtemp(join(nearest(config.dataDirectory), '.threadbox-check-'))
   try {
-    const { backends } = await load({ ...config, dataDirectory: directory }, closedContext(directory))
+    const { backends, engines } = await load({ ...config, dataDirectory: directory }, closedContext(directory))
+    if (config.agentsDirectory !== undefined) {
+      await readAgentFiles(config.agentsDirectory, [...engines.keys()]).catch(error => {
+        throw new ConfigError([`--agents: ${wordsOf(error)}`])
+      })
+    }
     const backend = getBackend(backends, config.backend)
     const failed = (await backend.check()).filter(isFatal)
     for (const each of backends.values()) await each.close()

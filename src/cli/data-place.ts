@@ -1,0 +1,38 @@
+import { type Config, readConfig } from '../config.ts'
+import { defaultDataDirectory } from '../settings.ts'
+import type { Given } from './command-line.ts'
+import { findServerDirectories, hasServer } from './running-servers.ts'
+
+export interface DataPlace {
+  config: Config
+  /** After a change: says on stderr when no server that runs has it, and where servers run. */
+  tellIfUnused(): void
+}
+
+/**
+ * The settings of a command that works beside a server. Where no data directory is named and no server runs on the usual
+ * one, it is that of the only server that runs.
+ */
+export async function readPlace(given: Given): Promise<DataPlace> {
+  const config = await readConfig(given.settings, process.env)
+  const { dataDirectory } = config
+  if (hasServer(dataDirectory)) return { config, tellIfUnused: () => {} }
+  const others = findServerDirectories()
+  const [only] = others
+  if (!isNamed(given, dataDirectory) && only !== undefined && others.length === 1) {
+    if (!given.has('quiet')) console.error(`threadbox: the data directory is ${only}, where a server runs`)
+    return { config: { ...config, dataDirectory: only }, tellIfUnused: () => {} }
+  }
+  return {
+    config,
+    tellIfUnused() {
+      const elsewhere = others.length === 0 ? '' : `; servers run on ${others.join(', ')}: choose by --data-dir`
+      console.error(`threadbox: no server runs on ${dataDirectory} now${elsewhere}`)
+    },
+  }
+}
+
+const isNamed = ({ settings }: Given, dataDirectory: string): boolean =>
+  dataDirectory !== defaultDataDirectory() ||
+  process.env.THREADBOX_DATA_DIR !== undefined ||
+  settings.some(each => each.startsWith('--data-dir='))
