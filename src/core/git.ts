@@ -17,9 +17,34 @@ export interface CloneRequest {
  * The token reaches git by its own environment alone, as an answer to its question for a password: it is in no argument,
  * in no remote, and nothing that runs later has it.
  */
-const script = `
-git -c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$THREADBOX_GIT_TOKEN"; }; f' \
-  clone --quiet "$@"`
+const credentials = `-c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$THREADBOX_GIT_TOKEN"; }; f'`
+
+const PREFIX = '.threadbox-clone-'
+
+/**
+ * `PATH DRAFT OPTION… -- URL`: clones beside the target and moves it there when it is whole. Drafts of clones that were
+ * killed are those that no process is called with; the words come by stdin, or this would find itself.
+ */
+const scriptOf = (options: string) => `
+target=$1 draft=$2
+shift 2
+for old in "\${draft%/*}/${PREFIX}"*; do
+  [ "$old" = "$draft" ] || [ ! -d "$old" ] || printf %s "$old" | grep -qsF -f - /proc/[0-9]*/cmdline || rm -rf -- "$old"
+done
+taken() {
+  echo "fatal: destination path '$target' already exists and is not an empty directory." >&2
+  exit 128
+}
+isEmpty() { [ -d "$target" ] && [ -z "$(ls -A -- "$target")" ]; }
+if isEmpty; then target=$(cd -P -- "$target" && pwd)
+elif [ -e "$target" ] || [ -L "$target" ]; then taken
+fi
+trap 'rm -rf -- "$draft"' EXIT
+git ${options} clone --quiet "$@" "$draft" || exit
+if rmdir -- "$target" 2>/dev/null || [ ! -e "$target" ]; then mv -- "$draft" "$target"
+elif isEmpty; then cp -a -- "$draft/." "$target/" # It is mounted.
+else taken
+fi`
 
 /**
  * Clones a repository into the environment. Throws git_clone_failed with git's own words, and with what `refusal` gives
@@ -38,16 +63,9 @@ export async function cloneRepository(
     ...(branch === undefined ? [] : ['--branch', branch]),
   ]
   await environment.files.makeDirectory(posix.dirname(path))
-  const command = [
-    '/bin/sh',
-    '-c',
-    token === undefined ? 'git clone --quiet "$@"' : script,
-    'git',
-    ...options,
-    '--',
-    url,
-    path,
-  ]
+  const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
+  const script = scriptOf(token === undefined ? '' : credentials)
+  const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
   const result = await runShell(environment, {
     command,
     cwd: '/',
@@ -58,9 +76,13 @@ export async function cloneRepository(
     },
     timeoutMs: TIMEOUT_MS,
     signal,
+  }).catch(async error => {
+    // It was killed, and could not clean up.
+    await environment.files.remove(draft).catch(() => {})
+    throw error
   })
   if (result.exitCode !== 0) {
-    const words = result.stderr.trim() || `git ended with exit code ${result.exitCode}`
+    const words = result.stderr.trim().replaceAll(draft, path) || `git ended with exit code ${result.exitCode}`
     const reason = words.includes('CONNECT tunnel failed, response 403') ? refusal() : undefined
     const told = reason ? `${words}\nthreadbox: ${reason}` : words
     const code = isNoSpace(words) ? 'disk_full' : 'git_clone_failed'

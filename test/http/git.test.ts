@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { useApp } from '../support/app.ts'
 import { gitUrl, insideOf, serveGit } from '../support/git-server.ts'
 import { processIds, readText } from '../support/leftovers.ts'
+import { until } from '../support/until.ts'
 
 const app = useApp()
 const TOKEN = `token-${crypto.randomUUID()}`
@@ -86,6 +87,59 @@ describe('a failure is 400 git_clone_failed with git’s own words', () => {
     const path = newPath()
     await clone({ url: `${gitUrl}/private/secret.git`, path, token: 'wrong' })
     expect((await clone({ url: `${gitUrl}/private/secret.git`, path, token: TOKEN })).status).toBe(200)
+  })
+})
+
+describe('a clone that does not come to its end', () => {
+  /** A server that takes connections and says nothing. */
+  const silent = 'http://127.0.0.1:9418/x.git'
+  beforeAll(async () => {
+    const serve = 'import socket, time; s = socket.create_server(("127.0.0.1", 9418)); time.sleep(100000)'
+    await app.exec(id, `nohup python3 -c '${serve}' >/dev/null 2>&1 & mkdir -p /srv/half`)
+    await until(async () => (await app.exec(id, 'exec 3<>/dev/tcp/127.0.0.1/9418')).exitCode === 0)
+  })
+  const begin = () => {
+    const gone = new AbortController()
+    const body = { url: silent, path: '/srv/half/repo' }
+    const asking = app.request('POST', `/v1/sandboxes/${id}/git/clone`, { body, signal: gone.signal })
+    asking.catch(() => {})
+    return { end: () => gone.abort() }
+  }
+  const there = async () => (await app.exec(id, 'ls -A /srv/half')).stdout
+
+  test('leaves nothing when its client goes, and the next one goes to the same place', async () => {
+    const { end } = begin()
+    await until(async () => (await there()) !== '')
+    end()
+    await until(async () => (await there()) === '')
+    expect((await clone({ url: `${gitUrl}/public.git`, path: '/srv/half/repo' })).status).toBe(200)
+    expect(await there()).toBe('repo\n')
+  })
+
+  test('that was killed is cleaned up by the next one, and one that is under way is not', async () => {
+    await app.exec(id, 'rm -rf /srv/half/repo; mkdir -p /srv/half/.threadbox-clone-dead/.git')
+    const { end } = begin()
+    await until(async () => (await there()).split('\n').length === 2 && !(await there()).includes('dead'))
+    const underWay = await there()
+    expect((await clone({ url: `${gitUrl}/public.git`, path: '/srv/half/other' })).status).toBe(200)
+    expect(await there()).toBe(`${underWay}other\n`)
+    end()
+    await until(async () => (await there()) === 'other\n')
+  })
+
+  test('an empty directory, or a link to one, is cloned into; one with files stays as it is', async () => {
+    await app.exec(
+      id,
+      'mkdir -p /srv/into/empty /srv/into/full /srv/into/else; cd /srv/into; touch full/mine; ln -s else link',
+    )
+    const into = async (name: string) => await clone({ url: `${gitUrl}/public.git`, path: `/srv/into/${name}` })
+    expect([(await into('empty')).status, (await into('link')).status]).toEqual([200, 200])
+    expect((await into('full')).body.error).toMatchObject({
+      code: 'git_clone_failed',
+      message: "fatal: destination path '/srv/into/full' already exists and is not an empty directory.",
+    })
+    const { stdout } = await app.exec(id, 'cd /srv/into; cat empty/file else/file; readlink link; ls -A full .')
+    expect(stdout).toBe('3\n3\nelse\n.:\nelse\nempty\nfull\nlink\n\nfull:\nmine\n')
   })
 })
 
