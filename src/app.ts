@@ -27,6 +27,7 @@ import { authorizationOf, type Upgrade } from './http/socket.ts'
 import { terminalRoutes } from './http/terminal.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
+import { type Connections, createTraffic } from './http/traffic.ts'
 import { usageRoutes } from './http/usage.ts'
 import { createMemory } from './memory.ts'
 import type { Runtime } from './runtime.ts'
@@ -39,9 +40,7 @@ export interface App {
 }
 
 /** What the app asks of the server that it is behind. */
-export interface AppServer {
-  /** Is told each request whose sender is known, before it is answered. */
-  onAdmitted?(request: Request): void
+export interface AppServer extends Connections {
   upgrade?: Upgrade
 }
 
@@ -49,7 +48,11 @@ export interface AppServer {
 export function createApp(runtime: Runtime, server: AppServer = {}): App {
   const bodies = createMemory({ bytes: bounds.bodiesBytes, freeBytes: bounds.smallBodyBytes })
   const receivedAs = new WeakMap<Request, Request>()
-  const upgrade: Upgrade = (request, ...rest) => server.upgrade?.(receivedAs.get(request) ?? request, ...rest) ?? false
+  const traffic = createTraffic(runtime.config.requestsPerKey, server)
+  const upgrade: Upgrade = (request, handlers, headers) => {
+    const received = receivedAs.get(request) ?? request
+    return server.upgrade?.(received, traffic.keepOpen(received, handlers), headers) ?? false
+  }
   const routes = new Elysia()
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
@@ -91,7 +94,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
   }
 
   /** The refusal of a request whose sender is not known. */
-  function refusal(request: Request, received: Request): Response | undefined {
+  function refusal(request: Request): Response | undefined {
     if (new URL(request.url).pathname === '/health') return undefined
     try {
       const link = placeOf(request)?.link
@@ -100,7 +103,6 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
         if (link !== undefined) admitVisitor(request, readLink(runtime, link))
         else admit(request, authenticate(runtime, authorization))
       })
-      server.onAdmitted?.(received)
       return undefined
     } catch (error) {
       return failureResponse(error, runtime.log)
@@ -116,6 +118,8 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     }
   }
 
+  const failed = (error: unknown) => failureResponse(error, runtime.log)
+
   return {
     async fetch(received) {
       const request = routable(received)
@@ -125,16 +129,19 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const { publicUrl } = runtime.config
       if (publicUrl !== undefined && new URL(request.url).pathname.startsWith('/gateway/')) {
         // Its tokens are of runs, and no key: programs in sandboxes show them.
-        return await runtime.gateway.handle(request, 'public', () => server.onAdmitted?.(received))
+        return await runtime.gateway.handle(request, 'public', () => server.timeout?.(received, 0))
       }
       const place = placeOf(request)
       // Who has a link may use it from anywhere: a page of a preview has no origin to be named.
       const origins = place?.link === undefined ? runtime.config.origins : undefined
       if (request.method === 'OPTIONS' && (!place || isPreflight(request))) return preflight(request, origins)
-      const refused = refusal(request, received)
-      using loan = bodies.borrow(keyOf(request))
+      const refused = refusal(request)
+      const key = keyOf(request)
+      using loan = bodies.borrow(key)
       lend(request, loan)
-      const response = refused ?? (await answer(request))
+      const carried = () => traffic.carry(received, { key, isForeign: place !== undefined }, () => answer(request))
+      // Who has no key, as one that asks for /health, has short connections and answers.
+      const response = refused ?? (key === '' ? await answer(request) : await carried().catch(failed))
       for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
         if (name === 'vary') response.headers.append(name, value)
         else response.headers.set(name, value)

@@ -44,6 +44,8 @@ export interface Config {
   watchdogMs: number
   /** A sandbox's processes stop after this long without use; 0: never. */
   idleMs: number
+  /** Requests, streams and WebSockets of one key that are open at once; 0: no limit. */
+  requestsPerKey: number
   models: ModelConfig
 }
 
@@ -131,6 +133,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     graceMs: get('grace-ms'),
     watchdogMs: get('watchdog-ms'),
     idleMs: get('idle-ms'),
+    requestsPerKey: get('requests-per-key'),
     dockerImage: get('docker-image'),
     e2bTemplate: get('e2b-template'),
     plugins: find<string[]>('plugin') ?? [],

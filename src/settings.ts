@@ -141,6 +141,13 @@ export const settings: readonly Setting[] = [
     help: 'end the server when it stands still for so long, 0: never',
     parse: number(0, 3_600_000),
   },
+  {
+    name: 'requests-per-key',
+    value: 'N',
+    default: '512',
+    help: 'open at once, streams and WebSockets too, 0: no limit',
+    parse: number(0),
+  },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
   { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },

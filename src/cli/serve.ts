@@ -34,7 +34,11 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
   let isClosing = false
   // Who has a key may be silent for as long as a command or a stream takes.
   const app = createApp(runtime, {
-    onAdmitted: request => server.timeout(request, 0),
+    timeout: (request, seconds) => server.timeout(request, seconds),
+    nameOf: request => {
+      const { address, port } = server.requestIP(request) ?? {}
+      return port === undefined ? undefined : `${address} ${port}`
+    },
     upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
   })
   const server = listen(config, async request => {

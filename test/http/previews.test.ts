@@ -90,7 +90,8 @@ describe('a request', () => {
       'content-length: 5',
     ]
     const answer = await askRaw(`http://127.0.0.1:${port}`, `${lines.join('\r\n')}\r\n\r\nhello`)
-    expect([answer.status, String(answer.body).slice(0, 2)]).toEqual([200, '0 '])
+    // Its answer may come in chunks.
+    expect([answer.status, /^(?:[0-9a-f]+\r\n)?(\d+) /.exec(answer.body)?.[1]]).toEqual([200, '0'])
   })
 
   test('is read while it is still sent', async () => {

@@ -1,0 +1,65 @@
+import { ApiError } from '../errors.ts'
+
+/** What each key has of the server at once. */
+export interface Shares {
+  /** Takes room for one request, stream or WebSocket. Throws rate_limit_exceeded when the key has no more. */
+  open(key: string): Disposable
+  /** How many are open. */
+  count(key: string): number
+  /** Whether a connection may stay open for a next request. */
+  keeps(key: string, connection: string): boolean
+}
+
+export interface SharesOptions {
+  /** Requests of one key that are open at once; 0: no limit. */
+  requestsPerKey: number
+  /** Connections of one key that may stay open between requests. */
+  connectionsPerKey: number
+  /** After this time without a request a connection is closed by itself. */
+  keptMs: number
+}
+
+export function createShares({ requestsPerKey, connectionsPerKey, keptMs }: SharesOptions): Shares {
+  const open = new Map<string, number>()
+  /** When each connection was used last, the oldest first. */
+  const kept = new Map<string, Map<string, number>>()
+
+  function forgetOld(connections: Map<string, number>, now: number): void {
+    for (const [connection, usedAt] of connections) {
+      if (usedAt + keptMs > now) return
+      connections.delete(connection)
+    }
+  }
+
+  return {
+    open(key) {
+      const count = (open.get(key) ?? 0) + 1
+      if (requestsPerKey > 0 && count > requestsPerKey) {
+        const what = `This key has ${requestsPerKey} requests, streams and WebSockets open at once, and can have no more.`
+        throw new ApiError('rate_limit_exceeded', what)
+      }
+      open.set(key, count)
+      let isOpen = true
+      return {
+        [Symbol.dispose]() {
+          if (!isOpen) return
+          isOpen = false
+          const left = (open.get(key) ?? 0) - 1
+          if (left > 0) open.set(key, left)
+          else open.delete(key)
+        },
+      }
+    },
+    count: key => open.get(key) ?? 0,
+    keeps(key, connection) {
+      const now = performance.now()
+      const connections = kept.get(key) ?? new Map<string, number>()
+      kept.set(key, connections)
+      connections.delete(connection)
+      forgetOld(connections, now)
+      if (connections.size >= connectionsPerKey) return false
+      connections.set(connection, now)
+      return true
+    },
+  }
+}
