@@ -48,7 +48,8 @@ const floors = [
 /** Known to all floors and knowing no floor but the lowest, or types alone. */
 const leaves = [
   ...['arguments', 'closest', 'config', 'json-text', 'settings'],
-  ...['runtime', 'json', 'bytes', 'bounds', 'memory', 'lock', 'once', 'disk-space', 'package.json'],
+  ...['runtime', 'json', 'bytes', 'bounds', 'memory', 'lock', 'once', 'package.json'],
+  ...['disk-space', 'lasting-files', 'own-id'],
 ]
 
 /** Rooms with settings of their own, which the configuration reads, and the words of errors. */
@@ -101,7 +102,10 @@ test('plugins import plugin.ts, errors.ts, guest/, the smallest leaves and their
   const outside = local.filter(({ from, to }) => {
     if (!from.startsWith('plugins/')) return false
     const own = from.split('/').slice(0, 2).join('/')
-    return !to.startsWith(`${own}/`) && !/^src\/(plugin|errors|json|bytes|lock|once)\.ts$|^src\/guest\//.test(to)
+    return (
+      !to.startsWith(`${own}/`) &&
+      !/^src\/(plugin|errors|json|bytes|lock|once|lasting-files|own-id)\.ts$|^src\/guest\//.test(to)
+    )
   })
   expect(outside.map(describeImport)).toEqual([])
 })

@@ -1,6 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findOwnId, keepOwnId } from '../../src/own-id.ts'
 
 /** Whose containers are whose: a random id that a data directory gets with its first container, and keeps. */
 export interface Identity {
@@ -17,15 +18,16 @@ export interface Identity {
 /** What has this is removed by who made it, or by nobody. */
 const NOBODY = 'doctor'
 
+const FILE = 'docker-id'
+
 const pattern = /^[0-9a-f]{32}$/
 
 export function createIdentity(dataDirectory: string): Identity {
-  const path = join(dataDirectory, 'docker-id')
   let known: string | undefined
   const find = () => {
     if (known !== undefined) return known
-    const text = readText(path)?.trim()
-    if (text !== undefined && !pattern.test(text)) throw new Error(`${path} is damaged`)
+    const text = findOwnId(dataDirectory, FILE)
+    if (text !== undefined && !pattern.test(text)) throw new Error(`${join(dataDirectory, FILE)} is damaged`)
     known = text
     return text
   }
@@ -34,7 +36,7 @@ export function createIdentity(dataDirectory: string): Identity {
     if (present !== undefined) return present
     await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
     const made = crypto.randomUUID().replaceAll('-', '')
-    writeFileSync(path, `${made}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    keepOwnId(dataDirectory, FILE, made)
     known = made
     return made
   }
@@ -45,14 +47,5 @@ export function createIdentity(dataDirectory: string): Identity {
       const isOwn = statSync(dataDirectory, { throwIfNoEntry: false })?.uid === process.geteuid?.()
       return isOwn ? await make() : (find() ?? NOBODY)
     },
-  }
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { findOwnId, keepOwnId } from '../../src/own-id.ts'
 
 /** What tells the sandboxes of this data directory from all others of the same E2B project. */
 export interface Label {
@@ -9,23 +9,24 @@ export interface Label {
   get(): Promise<string>
 }
 
-export function labelOf(dataDirectory: string): Label {
-  const file = join(dataDirectory, 'e2b', 'label')
-  let label: Promise<string> | undefined
+const FILE = join('e2b', 'label')
 
-  const make = async () => {
-    if (existsSync(file)) return (await readFile(file, 'utf8')).trim()
-    const made = crypto.randomUUID()
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    await writeFile(`${file}.new`, `${made}\n`)
-    await rename(`${file}.new`, file)
-    return made
+export function labelOf(dataDirectory: string): Label {
+  let known: string | undefined
+  const find = () => {
+    known ??= findOwnId(dataDirectory, FILE)
+    return known
   }
   return {
-    exists: () => existsSync(file),
-    get() {
-      label ??= make()
-      return label
+    exists: () => find() !== undefined,
+    async get() {
+      await mkdir(dirname(join(dataDirectory, FILE)), { recursive: true, mode: 0o700 })
+      // From here on nothing is awaited: all get the same.
+      const present = find()
+      if (present !== undefined) return present
+      known = crypto.randomUUID()
+      keepOwnId(dataDirectory, FILE, known)
+      return known
     },
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Limits } from '../../src/plugin.ts'
 import { childrenOf, kill } from './jail.ts'
@@ -111,6 +111,36 @@ export async function removeCgroups(id: string): Promise<void> {
     if (existsSync(directory)) await remove(directory)
   }
 }
+
+/**
+ * Brings what else is in a jail that was started by an earlier version, whose cgroups had the bare id as their name. `nsjail` was
+ * found to be this data directory's: that of another may be in cgroups of that name too, and is left alone.
+ */
+export async function leaveFormerCgroups(nsjail: number, id: string, entrances: readonly string[]): Promise<void> {
+  const inside = await namespacePidsOf(nsjail)
+  for (const controller of controllers) {
+    const former = directoryOf(controller, id)
+    const pids = await readFile(join(former, 'cgroup.procs'), 'utf8').catch(() => '')
+    for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
+      if (!inside.has(await namespaceOf(pid))) continue
+      // It may end meanwhile.
+      for (const entrance of entrances) await writeFile(entrance, String(pid)).catch(() => {})
+    }
+  }
+  await removeFormerCgroups(id)
+}
+
+/** Those of an earlier version, if nothing is in them. */
+export async function removeFormerCgroups(id: string): Promise<void> {
+  for (const controller of controllers) await rmdir(directoryOf(controller, id)).catch(() => {})
+}
+
+/** The namespaces of processes that the jail's pid 1 and what it has made are in. */
+async function namespacePidsOf(nsjail: number): Promise<Set<string>> {
+  return new Set((await Promise.all((await childrenOf(nsjail)).map(namespaceOf))).filter(name => name !== ''))
+}
+
+const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '')
 
 async function remove(directory: string): Promise<void> {
   const deadline = performance.now() + REMOVE_WITHIN_MS

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Place } from './layout.ts'
 import { listenUnix } from './linux.ts'
@@ -15,7 +15,7 @@ const POLL_MS = 2
  */
 const launcher = [
   'exec >"$1" 2>&1',
-  'echo $$ >"$2" || exit',
+  'echo "$$ $5" >"$2" || exit',
   // A server that is kept from being killed must not pass that on.
   'echo 0 2>/dev/null >/proc/$$/oom_score_adj',
   'exec "$3" --config "$4"',
@@ -25,7 +25,7 @@ const launcher = [
 export function launchJail(place: Place, nsjail: string): number {
   const socket = listenUnix(place.socket)
   try {
-    const command = ['/bin/sh', '-c', launcher, 'sh', place.log, place.pid, nsjail, place.config]
+    const command = ['/bin/sh', '-c', launcher, 'sh', place.log, place.pid, nsjail, place.config, place.key]
     const child = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'ignore', socket.number], detached: true, env: {} })
     child.unref()
     return child.pid
@@ -36,12 +36,24 @@ export function launchJail(place: Place, nsjail: string): number {
 
 /** Pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
 export async function findJail(place: Place): Promise<number | undefined> {
-  const pid = Number((await textOf(place.pid)).trim())
+  const [first, key] = (await textOf(place.pid)).trim().split(' ')
+  const pid = Number(first)
   if (!Number.isInteger(pid) || pid <= 1) return undefined
   // Another process may have got the pid. The directory may have moved since the jail was started; the id has not.
   const command = (await textOf(`/proc/${pid}/cmdline`)).split('\0')
   const ending = `/${place.id}/${basename(place.config)}`
-  return command.some(argument => argument.endsWith(ending)) ? pid : undefined
+  const config = command.find(argument => argument.endsWith(ending))
+  return config !== undefined && (key === place.key || (await isOwn(place, config, key))) ? pid : undefined
+}
+
+/**
+ * Whether the jail is of this data directory and not of one that this is a copy of: the copy has the same file with its pid. Jails
+ * of earlier versions have no key in it.
+ */
+async function isOwn(place: Place, config: string, key: string | undefined): Promise<boolean> {
+  const [own, its] = await Promise.all([place.config, config].map(path => stat(path).catch(() => undefined)))
+  if (!its) return key === undefined
+  return own !== undefined && own.dev === its.dev && own.ino === its.ino
 }
 
 /** Kills every process of a jail; resolves when nsjail has ended too. Does nothing when it does not run. */

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DiskSpace } from '../../src/plugin.ts'
 
@@ -20,8 +21,12 @@ export interface Place {
   socket: string
   config: string
   log: string
-  /** Written by the launcher before it becomes nsjail. */
+  /** Written by the launcher before it becomes nsjail: its pid, and the `key`. */
   pid: string
+  /** Of the data directory. */
+  key: string
+  /** Name of its cgroups. */
+  cgroup: string
   /** File system image that is the environment's disk, where images can be mounted. */
   image: string
   /** Directory that holds its files where they cannot. */
@@ -32,7 +37,16 @@ export interface Place {
 
 export const stagesDirectory = '/run/threadbox'
 
-export const stageOf = (id: string) => join(stagesDirectory, id)
+/**
+ * Tells a data directory from all others on this machine, also from its copies, which have the same files: names outside of it
+ * carry this. It is another one after a move to another file system; nothing of a jail lasts through that.
+ */
+export function keyOf(dataDirectory: string): string {
+  const { dev, ino } = statSync(dataDirectory)
+  return Bun.hash(`${dev}:${ino}`).toString(36)
+}
+
+export const stageOf = (key: string, id: string) => join(stagesDirectory, `${key}.${id}`)
 export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory, 'sandboxes')
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const spareDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
@@ -52,6 +66,7 @@ export const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(
 export function placeOf(dataDirectory: string, id: string): Place {
   if (!isSafeId(id)) throw new Error('the environment id is not safe as a file name')
   const directory = join(sandboxesDirectory(dataDirectory), id)
+  const key = keyOf(dataDirectory)
   return {
     id,
     directory,
@@ -62,6 +77,8 @@ export function placeOf(dataDirectory: string, id: string): Place {
     pid: join(directory, 'pid'),
     image: join(directory, 'disk.img'),
     box: join(directory, 'box'),
-    stage: stageOf(id),
+    key,
+    cgroup: `${key}.${id}`,
+    stage: stageOf(key, id),
   }
 }

@@ -1,6 +1,6 @@
-import { renameSync } from 'node:fs'
-import { open, readFile, writeFile } from 'node:fs/promises'
-import { isAbsolute } from 'node:path'
+import { existsSync, renameSync } from 'node:fs'
+import { open, readFile, realpath, writeFile } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { isObject, objectOf, parseJson } from '../../src/json.ts'
 import type { Limits } from '../../src/plugin.ts'
 import type { Place } from './layout.ts'
@@ -51,7 +51,17 @@ export async function readMeta(place: Place): Promise<Meta | undefined> {
   if (content === undefined) return undefined
   const meta = parseMeta(content, place.id)
   if (!meta) throw new Error(`${place.meta} is damaged`)
-  return meta
+  return { ...meta, base: await ownBase(place, meta.base) }
+}
+
+/** A data directory that was moved or copied has brought its bases along: the path is that of where it was made. */
+async function ownBase(place: Place, base: string): Promise<string> {
+  const [parent, former] = [basename(dirname(base)), dirname(dirname(base))]
+  // A directory of the operator's own may have such a name too.
+  const isFormer = !existsSync(former) || existsSync(join(former, 'threadbox.db'))
+  if ((parent !== 'base' && parent !== 'bases') || !isFormer) return base
+  const own = join(dirname(dirname(place.directory)), parent, basename(base))
+  return realpath(own).catch(() => base)
 }
 
 function parseMeta(content: string, id: string): Meta | undefined {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type IdRange, jailConfig } from './config.ts'
-import { type Ground, stageOf } from './layout.ts'
+import { type Ground, keyOf, stageOf } from './layout.ts'
 import { attachMount, cloneMount } from './linux.ts'
 import { openUserNamespace } from './namespace.ts'
 import { run } from './run.ts'
@@ -32,7 +32,7 @@ export async function probeJail(ground: Ground, directory: string, nsjail: strin
     const ids = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
     return enter(directory, nsjail, { base, box, guest, empty, devices: HOST_DEVICES }, ids, base)
   }
-  const place = { stage: stageOf(basename(directory)) }
+  const place = { stage: stageOf(keyOf(ground.dataDirectory), basename(directory)) }
   const stage = openStage(place, firstIdOf(SLOT))
   try {
     const userNamespace = await openUserNamespace(firstIdOf(SLOT))

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { removeCgroups } from './cgroup.ts'
+import { removeCgroups, removeFormerCgroups } from './cgroup.ts'
 import { releaseImage } from './disk.ts'
 import { erase } from './erase.ts'
 import { killJail } from './jail.ts'
@@ -14,7 +14,8 @@ export async function stopJail(ground: Ground, place: Place): Promise<void> {
   const end = async () => {
     await killJail(place)
     closeStage(place)
-    await removeCgroups(place.id)
+    await removeCgroups(place.cgroup)
+    await removeFormerCgroups(place.id)
   }
   if (!existsSync(place.image)) await end()
   else if (!(await releaseImage(place.image, end))) {

@@ -5,7 +5,7 @@ import { ApiError, isNoSpace, messageOf, noSpace } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import { guestCommand } from '../../src/guest/install.ts'
 import type { Berth } from './berth.ts'
-import { areInside, type Controller, enterCgroups, makeCgroups, OWN_PROCESSES } from './cgroup.ts'
+import { areInside, type Controller, enterCgroups, leaveFormerCgroups, makeCgroups, OWN_PROCESSES } from './cgroup.ts'
 import { GUEST_INSIDE, type IdRange, jailConfig } from './config.ts'
 import { dialGuest } from './dial.ts'
 import { imageReleased, mountImage } from './disk.ts'
@@ -84,8 +84,11 @@ export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: 
   try {
     await assertWritable(nsjail)
     if (!ground.root) return { connection, limited: [] }
-    const { entrances, limited } = await makeCgroups(place.id, meta.limits)
-    if (!(await areInside(nsjail, place.id, entrances))) await enterCgroups(nsjail, entrances)
+    const { entrances, limited } = await makeCgroups(place.cgroup, meta.limits)
+    if (!(await areInside(nsjail, place.cgroup, entrances))) {
+      await enterCgroups(nsjail, entrances)
+      await leaveFormerCgroups(nsjail, place.id, entrances)
+    }
     return { connection, limited }
   } catch (error) {
     connection.close()
@@ -106,7 +109,7 @@ async function startAsRoot(start: Start): Promise<StartedJail> {
   const stage = openStage(place, firstId)
   const [guest, cgroups, userNamespace, box] = await Promise.allSettled([
     supplies.guest(),
-    makeCgroups(place.id, meta.limits),
+    makeCgroups(place.cgroup, meta.limits),
     berth?.userNamespace ?? openUserNamespace(firstId),
     showBox(start, stage.box, ids),
   ])

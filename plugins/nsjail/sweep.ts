@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { sweepBases } from './bases.ts'
 import { removeDeadProbes } from './cgroup.ts'
 import { erase } from './erase.ts'
-import { baseDirectory, type Ground, isProbe, spareDirectory, stageOf, trashDirectory } from './layout.ts'
+import { baseDirectory, type Ground, isProbe, keyOf, spareDirectory, stageOf, trashDirectory } from './layout.ts'
 import { detachMount } from './linux.ts'
 import { closeStage } from './stage.ts'
 
@@ -13,7 +13,7 @@ export async function sweepLeftovers(ground: Ground): Promise<void> {
   const spare = spareDirectory(dataDirectory)
   const probes = (await readdir(dataDirectory)).filter(isProbe)
   const drafts = (await namesIn(baseDirectory(dataDirectory))).filter(name => name.startsWith('.'))
-  if (ground.root) for (const name of probes) closeStage({ stage: stageOf(name) })
+  if (ground.root) for (const name of probes) closeStage({ stage: stageOf(keyOf(dataDirectory), name) })
   for (const directory of [spare, ...probes.map(name => join(dataDirectory, name))]) {
     if (ground.root) for (const name of await namesIn(directory)) detachMount(join(directory, name))
     await erase(directory)

@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createNsjailBackend, type NsjailOptions } from '../../plugins/nsjail/index.ts'
+import { keyOf } from '../../plugins/nsjail/layout.ts'
 import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin.ts'
 import { leftovers, processesNamed, readText } from '../support/leftovers.ts'
 
@@ -55,6 +56,9 @@ async function compile(target: string, source: string): Promise<void> {
   })
   expect(await build.exited).toBe(0)
 }
+
+/** Beside it is the key of the data directory. */
+const pidOf = (text: string) => text.split(' ')[0] ?? ''
 
 const newId = () => `env_${Bun.randomUUIDv7()}`
 const newDirectory = (name: string) => mkdtempSync(join(scratch, `${name}-`))
@@ -237,10 +241,9 @@ if (isRoot)
       const first = backendIn(data)
       const { id } = await first.create({ id: newId(), limits })
       await first.close()
-      const nsjail = readText(join(data, 'sandboxes', id, 'pid')).trim()
+      const nsjail = pidOf(readText(join(data, 'sandboxes', id, 'pid')))
       const inside = readText(`/proc/${nsjail}/task/${nsjail}/children`).trim()
-      const cgroups = () =>
-        [nsjail, inside].map(pid => readText(`/proc/${pid}/cgroup`).split(`/threadbox/${id}`).length - 1)
+      const cgroups = () => [nsjail, inside].map(pid => readText(`/proc/${pid}/cgroup`).split(`.${id}`).length - 1)
       const [limited] = cgroups()
       expect(limited).toBeGreaterThan(0)
       for (const root of globSync('/sys/fs/cgroup/{,memory/,pids/,cpu/}cgroup.procs')) {
@@ -263,11 +266,11 @@ if (isRoot)
       mkdirSync(join(data, 'sandboxes', damaged), { recursive: true })
       writeFileSync(join(data, 'sandboxes', damaged, 'meta.json'), '{"version":1')
       mkdirSync(join(data, 'trash/old'), { recursive: true })
-      mkdirSync(join('/run/threadbox', begun), { recursive: true })
+      mkdirSync(join('/run/threadbox', `${keyOf(data)}.${begun}`), { recursive: true })
       const backend = backendIn(data)
       expect(await backend.list()).toEqual([])
       expect(readdirSync(join(data, 'sandboxes'))).toEqual([damaged])
-      expect(existsSync(join('/run/threadbox', begun))).toBe(false)
+      expect(existsSync(join('/run/threadbox', `${keyOf(data)}.${begun}`))).toBe(false)
       expect(log.some(line => line.includes(damaged))).toBe(true)
       await until('the trash is empty', () => readdirSync(join(data, 'trash')).length === 0)
       await backend.close()
@@ -303,7 +306,7 @@ if (isRoot)
 
     test('a jail that dies is started again by the next use', async () => {
       const environment = await created()
-      const nsjail = Number(readText(globSync(join(scratch, `data-*/sandboxes/${environment.id}/pid`))[0] ?? ''))
+      const nsjail = Number(pidOf(readText(globSync(join(scratch, `data-*/sandboxes/${environment.id}/pid`))[0] ?? '')))
       process.kill(nsjail, 'SIGKILL')
       await until('nsjail is gone', () => !existsSync(`/proc/${nsjail}/exe`))
       await Bun.sleep(50)
@@ -440,9 +443,7 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       const abort = new AbortController()
       const bomb = run(environment, 'bomb() { bomb | bomb & bomb; }; bomb', { signal: abort.signal }).catch(() => {})
       await Bun.sleep(500)
-      const running =
-        readText(`/sys/fs/cgroup/pids/threadbox/${environment.id}/pids.current`) ||
-        readText(`/sys/fs/cgroup/threadbox/${environment.id}/pids.current`)
+      const running = readText(globSync(`/sys/fs/cgroup/{,pids/}threadbox/*.${environment.id}/pids.current`)[0] ?? '')
       expect(Number(running)).toBeLessThanOrEqual(100 + 64)
       abort.abort()
       await bomb
@@ -463,7 +464,7 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
       const data = newDirectory('wedged')
       const environment = await backendIn(data).create({ id: newId(), limits })
       await run(environment, 'echo kept >/tmp/f')
-      const nsjail = readText(join(data, 'sandboxes', environment.id, 'pid')).trim()
+      const nsjail = pidOf(readText(join(data, 'sandboxes', environment.id, 'pid')))
       const guest = readText(`/proc/${nsjail}/task/${nsjail}/children`).trim()
       expect(Bun.spawnSync(['prlimit', '--pid', guest, '--nofile=1:1']).exitCode).toBe(0)
       await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
