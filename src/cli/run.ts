@@ -48,12 +48,12 @@ type Show = (chunk: Chunk) => Promise<void>
 async function reply({ runtime, caller, sandbox, signal, agent }: Session, text: string, show: Show): Promise<number> {
   const messages = [{ id: newId('msg'), role: 'user' as const, parts: [{ type: 'text', text }] }]
   const request = { sandboxId: sandbox.id, messages, background: false, options: {} }
-  const run = await startChat(runtime, caller, agent, request, signal)
+  const { run, watched } = await startChat(runtime, caller, agent, request, signal)
   const cancel = () => void run.cancel()
   signal.addEventListener('abort', cancel)
   if (signal.aborted) cancel()
   let code = 0
-  for await (const chunk of readChunks(new Response(runtime.runs.watch(run).body))) {
+  for await (const chunk of readChunks(new Response(watched?.body))) {
     await show(chunk)
     if (chunk.type === 'error') code = 1
   }

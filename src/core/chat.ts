@@ -1,70 +1,59 @@
 import type { Database } from 'bun:sqlite'
 import type { Agent } from '../db/agents.ts'
-import { whenFree } from '../db/busy.ts'
 import { findDeployment } from '../db/deployments.ts'
 import { listMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
-import type { Thread } from '../db/threads.ts'
+import { findThread, type Thread } from '../db/threads.ts'
 import { ApiError } from '../errors.ts'
 import type { Engine, Turn } from '../plugin.ts'
+import type { Watched } from '../runs/registry.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
 import { type Asked, askedOf, type Posted } from './asked.ts'
+import { type PlaceRequest, placeOf } from './chat-place.ts'
 import { underOperator } from './deployed-agent.ts'
 import { meteredTurn } from './metered-turn.ts'
-import { createSandbox, getAgent, getSandbox } from './sandboxes.ts'
-import { createThread, cutThread, getThread } from './threads.ts'
+import { getAgent } from './sandboxes.ts'
+import { cutThread } from './threads.ts'
 import { type ChatOptions, withinAgent } from './turn-options.ts'
 import { turnWithTools } from './turn-tools.ts'
 
-export interface ChatRequest extends Posted {
-  sandboxId?: string
-  threadId?: string
-  name?: string
+export interface ChatRequest extends Posted, PlaceRequest {
   background: boolean
-  externalUserId?: string
   options: ChatOptions
 }
 
-/** Starts a run that answers the last user message, by the contract's four routing rules. */
+/** A run, and its stream when it is no background run. */
+export interface StartedChat {
+  run: Run
+  watched: Watched | undefined
+}
+
+/** Starts a run that answers the last user message. It has a reader at once: no other message can take its place. */
 export async function startChat(
   runtime: Runtime,
   caller: Caller,
   slug: string,
   request: ChatRequest,
   signal: AbortSignal,
-): Promise<Run> {
-  const { sandboxId, threadId } = request
-  if (threadId !== undefined && sandboxId === undefined) {
-    throw new ApiError('invalid_request', 'threadId: requires sandboxId', { field: 'threadId' })
-  }
+): Promise<StartedChat> {
   const current = getAgent(runtime, caller, slug)
   getEngine(runtime, current)
   await runtime.diskSpace.assertEnough()
   const asked = askedOf(request)
-  const start = (sandbox: Sandbox, thread: Thread) => {
-    const agent = agentAsMade(runtime.db, current, sandbox)
-    const engine = getEngine(runtime, agent)
-    const place = { agent, engine, sandbox, thread, asked, ...(caller.keyId && { keyId: caller.keyId }) }
-    return startRun(runtime, place, request)
-  }
-  if (sandboxId === undefined) {
-    const { externalUserId } = request
-    const wanted = { agent: slug, ...(externalUserId !== undefined && { externalUserId }) }
-    const sandbox = await createSandbox(runtime, caller, wanted, signal)
-    await whenFree(runtime.db)
-    return start(sandbox, createThread(runtime, caller, sandbox, request))
-  }
-  const sandbox = getSandbox(runtime, caller, sandboxId)
-  if (threadId === undefined) {
-    return start(sandbox, createThread(runtime, caller, sandbox, request))
-  }
-  const { id } = getThread(runtime, caller, sandbox, threadId)
+  const { sandbox, thread } = await placeOf(runtime, caller, slug, request, signal)
+  const { id, sandboxId } = thread
   while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
+  const agent = agentAsMade(runtime.db, current, sandbox)
+  const engine = getEngine(runtime, agent)
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
-  return start(sandbox, getThread(runtime, caller, sandbox, id))
+  const free = findThread(runtime.db, sandboxId, id)
+  if (!free) throw new ApiError('thread_not_found', 'There is no such thread.')
+  const place = { agent, engine, sandbox, thread: free, asked, ...(caller.keyId && { keyId: caller.keyId }) }
+  const run = startRun(runtime, place, request)
+  return { run, watched: request.background ? undefined : runtime.runs.watch(run) }
 }
 
 /** The agent as it was when the sandbox was made, if that is a version that it still has; else as it is now. */

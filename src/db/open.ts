@@ -4,6 +4,7 @@ import { OWN_WAIT_MS } from './busy.ts'
 import initial from './migrations/0001_initial.sql' with { type: 'text' }
 import models from './migrations/0002_models.sql' with { type: 'text' }
 import deployments from './migrations/0003_deployments.sql' with { type: 'text' }
+import conversations from './migrations/0004_conversations.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -25,6 +26,7 @@ const migrations: readonly Migration[] = [
     sql(deployments)(db)
     sealRows(db)
   },
+  sql(conversations),
 ]
 
 // The default of 20 is less than the statements of one chat request.

@@ -65,6 +65,15 @@ export function findThread(db: Database, sandboxId: string, id: string): Thread 
   return row ? toThread(row) : undefined
 }
 
+/** The sandbox of a team's thread. */
+export const findSandboxOfThread = (db: Database, teamId: string, id: string): string | undefined =>
+  db
+    .query<{ sandboxId: string }, { teamId: string; id: string }>(
+      `select sandboxes.id as sandboxId from threads join sandboxes on sandboxes.id = threads.sandbox_id
+       where threads.id = $id and team_id = $teamId`,
+    )
+    .get({ teamId, id })?.sandboxId
+
 /** A sandbox's threads, newest first. */
 export const listThreads = (db: Database, sandboxId: string): Thread[] =>
   db

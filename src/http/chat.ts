@@ -2,11 +2,8 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../bounds.ts'
 import { startChat } from '../core/chat.ts'
-import { getAgent, getSandbox } from '../core/sandboxes.ts'
-import { cancelStream, resumeStream } from '../core/streams.ts'
-import { getThread } from '../core/threads.ts'
+import { cancelStream, findStream, getStream, resumeStream } from '../core/streams.ts'
 import { newId } from '../db/id.ts'
-import type { Sandbox } from '../db/sandboxes.ts'
 import { ApiError } from '../errors.ts'
 import { isObject } from '../json.ts'
 import type { Watched } from '../runs/registry.ts'
@@ -47,6 +44,12 @@ const Options = Type.Object({
 const Chat = Type.Object({
   sandboxId: Type.Optional(Id),
   threadId: Type.Optional(Id),
+  id: Type.Optional(
+    Type.Union([Id, Type.Null()], {
+      description:
+        'Your own name for the conversation: with it, the next message goes on in the same sandbox and thread.',
+    }),
+  ),
   messages: Type.Array(Message, { minItems: 1, maxItems: bounds.messages }),
   name: Type.Optional(Type.String({ maxLength: bounds.name })),
   trigger: Type.Optional(Word),
@@ -58,7 +61,11 @@ const Chat = Type.Object({
 
 const SlugParams = Type.Object({ slug: Type.String() })
 const StreamParams = Type.Object({ slug: Type.String(), sandboxId: Type.String() })
-const StreamQuery = Type.Object({ threadId: Type.Optional(Id) })
+const StreamQuery = Type.Object({
+  threadId: Type.Optional(Id),
+  sandboxId: Type.Optional(Id),
+  externalUserId: Type.Optional(ExternalUserId),
+})
 
 export const chatRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/chat', normalize: false })
@@ -66,8 +73,8 @@ export const chatRoutes = (runtime: Runtime) =>
       '/:slug',
       async ({ request, params: { slug }, body, status }) => {
         const background = body.mode === 'background'
-        const { messages, messageId, options = {}, ...rest } = body
-        const run = await startChat(
+        const { id, messages, messageId, options = {}, ...rest } = body
+        const { run, watched } = await startChat(
           runtime,
           callerOf(request),
           slug,
@@ -76,31 +83,31 @@ export const chatRoutes = (runtime: Runtime) =>
             background,
             messages: messages.map(withId),
             options: overrides(options),
+            ...(typeof id === 'string' && { id }),
             ...(typeof messageId === 'string' && { messageId }),
           },
           request.signal,
         )
+        if (watched) return sse(watched)
         const { sandboxId, threadId } = run
-        if (background) return status(202, { sandboxId, threadId, status: 'running' })
-        return sse(runtime.runs.watch(run))
+        return status(202, { sandboxId, threadId, status: 'running' })
       },
       { params: SlugParams, ...json(Chat, assertMessages) },
     )
     .get(
       '/:slug/:sandboxId/stream',
-      ({ request, params, query: { threadId } }) => {
-        const sandbox = streamed(runtime, request, params, threadId)
-        const lastEventId = request.headers.get('last-event-id')
-        const watched = sandbox && resumeStream(runtime, callerOf(request), sandbox, { threadId, lastEventId })
+      ({ request, params: { slug, sandboxId: name }, query }) => {
+        const stream = findStream(runtime, callerOf(request), slug, { name, ...query })
+        const watched = stream && resumeStream(runtime, stream, request.headers.get('last-event-id'))
         return watched ? sse(watched) : new Response(null, { status: 204 })
       },
       { params: StreamParams, query: StreamQuery },
     )
     .delete(
       '/:slug/:sandboxId/stream',
-      async ({ request, params, query: { threadId } }) => {
-        const sandbox = streamed(runtime, request, params, threadId)
-        const runs = sandbox ? await cancelStream(runtime, callerOf(request), sandbox, threadId) : []
+      async ({ request, params: { slug, sandboxId: name }, query }) => {
+        const stream = getStream(runtime, callerOf(request), slug, { name, ...query })
+        const runs = stream ? await cancelStream(runtime, stream) : []
         return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
       },
       { params: StreamParams, query: StreamQuery },
@@ -122,21 +129,6 @@ function assertMessages(body: unknown): void {
 }
 
 const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
-
-/** The sandbox that a stream's path names; undefined for the name that clients use before they know one. */
-function streamed(
-  runtime: Runtime,
-  request: Request,
-  { slug, sandboxId }: Static<typeof StreamParams>,
-  threadId: string | undefined,
-): Sandbox | undefined {
-  const caller = callerOf(request)
-  getAgent(runtime, caller, slug)
-  if (sandboxId === `sandbox-${slug}`) return undefined
-  const sandbox = getSandbox(runtime, caller, sandboxId)
-  if (threadId !== undefined) getThread(runtime, caller, sandbox, threadId)
-  return sandbox
-}
 
 const withId = ({ id, role, parts }: Static<typeof Message>) => {
   if (parts.some(({ type, text }) => type === 'text' && text === undefined)) {

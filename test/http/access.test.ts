@@ -245,7 +245,10 @@ describe('another team', () => {
         }),
       )
       expect(new Set(answers).size).toBe(1)
-      expect(JSON.parse(answers[0]!)).toMatchObject({ status: 404, said: { error: { code: 'sandbox_not_found' } } })
+      const { status, said } = JSON.parse(answers[0]!)
+      // A client may ask for the stream of a chat of which nobody knows yet.
+      const isStream = method === 'GET' && path.endsWith('/stream')
+      expect(`${status} ${said.error?.code}`).toBe(isStream ? '204 undefined' : '404 sandbox_not_found')
     })
   }
 
@@ -283,7 +286,9 @@ describe('a token', () => {
           return `${path} ${status} ${said.error?.code} ${said.message}`
         }),
       )
-      expect(new Set(answers)).toEqual(new Set([`${path} 404 sandbox_not_found There is no such sandbox.`]))
+      const isStream = method === 'GET' && path.endsWith('/stream')
+      const expected = isStream ? '204 undefined undefined' : '404 sandbox_not_found There is no such sandbox.'
+      expect(new Set(answers)).toEqual(new Set([`${path} ${expected}`]))
     }
   })
 

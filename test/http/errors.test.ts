@@ -109,7 +109,6 @@ describe('an odd id is 404', () => {
         `/v1/sandboxes/${name}`,
         `/v1/sandboxes/${name}/threads`,
         fill(`/v1/sandboxes/:id/threads/${name}`),
-        `/v1/chat/echo/${name}/stream`,
       ]) {
         const answer = await askRaw(
           app.url,
@@ -119,6 +118,13 @@ describe('an odd id is 404', () => {
         expect(answer.body.error.code).toBeOneOf(['sandbox_not_found', 'thread_not_found', 'not_found'])
         expectError(answer, { status: 404, code: answer.body.error.code })
       }
+      // A client may call its chat anything: nothing runs under that name.
+      const { status } = await askRaw(
+        app.url,
+        `GET /v1/chat/echo/${name.replaceAll(' ', '%20')}/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${app.key}\r\nconnection: close\r\n\r\n`,
+      )
+      expect(status).toBeOneOf([204, 404])
+      expect(app.log.filter(line => line.includes('error'))).toEqual([])
     })
   }
 })

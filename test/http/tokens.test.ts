@@ -134,7 +134,8 @@ describe('a token of an end user', () => {
       expect(codeOf(await bob('POST', '/v1/chat/mine', { sandboxId: unseen, ...message }))).toBe(
         '404 sandbox_not_found',
       )
-      expect(codeOf(await bob('GET', `/v1/chat/mine/${unseen}/stream`))).toBe('404 sandbox_not_found')
+      expect((await bob('GET', `/v1/chat/mine/${unseen}/stream`)).status).toBe(204)
+      expect(codeOf(await bob('DELETE', `/v1/chat/mine/${unseen}/stream`))).toBe('404 sandbox_not_found')
     }
   })
 

@@ -1,0 +1,44 @@
+import type { Database } from 'bun:sqlite'
+import { now } from './id.ts'
+
+/** What a client calls a conversation, and who it is. Another caller's conversation of the same name is another one. */
+export interface ConversationName {
+  teamId: string
+  userId?: string
+  agentSlug: string
+  name: string
+}
+
+export interface Conversation {
+  /** The sandbox that was asked for; null for one that the conversation made. */
+  askedSandboxId: string | null
+  sandboxId: string
+  threadId: string
+}
+
+/** Gives a thread a name, or says that it is used again by it. Throws when the thread is gone. */
+export function saveConversation(
+  db: Database,
+  { teamId, userId = '', agentSlug, name }: ConversationName,
+  { askedSandboxId, threadId }: Omit<Conversation, 'sandboxId'>,
+): void {
+  db.query(
+    `insert into conversations (team_id, user_id, agent_slug, name, sandbox_id, thread_id, used_at)
+     values ($teamId, $userId, $agentSlug, $name, $sandboxId, $threadId, $now)
+     on conflict do update set thread_id = excluded.thread_id, used_at = excluded.used_at`,
+  ).run({ teamId, userId, agentSlug, name, sandboxId: askedSandboxId ?? '', threadId, now: now() })
+}
+
+/** Those of a name, the one that was used last first. */
+export const listConversations = (
+  db: Database,
+  { teamId, userId = '', agentSlug, name }: ConversationName,
+): Conversation[] =>
+  db
+    .query<Conversation, Required<ConversationName>>(
+      `select nullif(conversations.sandbox_id, '') as askedSandboxId, threads.sandbox_id as sandboxId, thread_id as threadId
+       from conversations join threads on threads.id = thread_id
+       where team_id = $teamId and user_id = $userId and agent_slug = $agentSlug and conversations.name = $name
+       order by used_at desc, threads.id desc`,
+    )
+    .all({ teamId, userId, agentSlug, name })
