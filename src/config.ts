@@ -7,6 +7,7 @@ import type { PriceTable, ProviderSetting } from './gateway/settings.ts'
 import { isObject } from './json.ts'
 import { readJson } from './json-text.ts'
 import type { Limits } from './plugin.ts'
+import type { LogLevel } from './runtime.ts'
 import { settings } from './settings.ts'
 
 /** What `serve` runs with. Checked once, at start. */
@@ -46,6 +47,8 @@ export interface Config {
   idleMs: number
   /** Requests, streams and WebSockets of one key that are open at once; 0: no limit. */
   requestsPerKey: number
+  /** The weakest lines that are logged. */
+  logLevel: LogLevel
   models: ModelConfig
 }
 
@@ -137,6 +140,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     dockerImage: get('docker-image'),
     e2bTemplate: get('e2b-template'),
     plugins: find<string[]>('plugin') ?? [],
+    logLevel: get('log-level'),
     models: modelsOf(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),

@@ -16,6 +16,12 @@ export interface EventLoop {
   delayMs(): { p50: number; p99: number; max: number }
 }
 
+/** The strongest first: what has failed in the server, what happens, and each request. */
+export type LogLevel = 'error' | 'info' | 'debug'
+
+/** Says one line to the operator, as `info` unless told otherwise. Never a secret. */
+export type Log = (line: string, level?: LogLevel) => void
+
 /** All that use cases work with. Built once, in main.ts. */
 export interface Runtime {
   config: Config
@@ -31,6 +37,5 @@ export interface Runtime {
   diskSpace: DiskSpace
   /** Absent where nobody serves others. */
   loop?: EventLoop
-  /** Says one line to the operator. Never a secret. */
-  log(line: string): void
+  log: Log
 }

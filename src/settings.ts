@@ -49,6 +49,11 @@ const network = (value: string) => {
   return value
 }
 
+const logLevel = (value: string) => {
+  if (!['error', 'info', 'debug'].includes(value)) throw new Error('must be error, info or debug')
+  return value
+}
+
 const ranges = (value: string) =>
   text(value)
     .split(',')
@@ -147,6 +152,13 @@ export const settings: readonly Setting[] = [
     default: '512',
     help: 'open at once, streams and WebSockets too, 0: no limit',
     parse: number(0),
+  },
+  {
+    name: 'log-level',
+    value: 'LEVEL',
+    default: 'info',
+    help: 'what is logged: error, info, or debug, which adds a line a request',
+    parse: logLevel,
   },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },

@@ -3,7 +3,7 @@ import { version } from '../../package.json'
 import { type Config, ConfigError } from '../config.ts'
 import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
 import type { Backend, Check, PluginContext } from '../plugin.ts'
-import { log } from './log.ts'
+import { createLog } from './log.ts'
 
 /** The backend that new sandboxes go to. Throws a ConfigError when this build has none of that name. */
 export function getBackend(backends: ReadonlyMap<string, Backend>, name: string): Backend {
@@ -35,7 +35,7 @@ export async function assertBackend(
 export const closedContext = (dataDirectory: string): PluginContext => ({
   dataDirectory,
   serveProxy: (_, socket) => void socket.destroy(),
-  log,
+  log: createLog('info'),
 })
 
 /** One that keeps the server from starting. */

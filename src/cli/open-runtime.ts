@@ -82,7 +82,7 @@ export async function openRuntime(
   // Its files' names, and what was done to it so far.
   await syncDirectory(dataDirectory)
   await sync(db)
-  const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${wordsOf(error)}`))
+  const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${wordsOf(error)}`, 'error'))
   return {
     runtime: {
       config,

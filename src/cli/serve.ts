@@ -7,9 +7,11 @@ import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
 import type { Given } from './command-line.ts'
-import { log } from './log.ts'
+import { createLog } from './log.ts'
 import { type LoadPlugins, openRuntime } from './open-runtime.ts'
+import { withRequestLog } from './request-log.ts'
 import { serviceManagerOf } from './service/notify.ts'
+import { keyHint, startSummary } from './start-summary.ts'
 import { createWatchdog } from './watchdog.ts'
 
 const HOUSEKEEPING_MS = 10_000
@@ -21,9 +23,10 @@ const FLUSH_MS = 1000
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
 export async function serve({ settings }: Given, load: LoadPlugins): Promise<void> {
   const config = await readConfig(settings, process.env)
+  const log = createLog(config.logLevel)
   const manager = serviceManagerOf(process.env)
   const loop = createWatchdog(manager.alive)
-  const { runtime, close } = await openRuntime(config, load, log, loop)
+  const { runtime, teamId, close } = await openRuntime(config, load, log, loop)
   const { db } = runtime
 
   // Before anyone can know that it runs: a signal then must not be the end of the process.
@@ -41,17 +44,20 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
     },
     upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
   })
-  const server = listen(config, async request => {
+  const answer = async (request: Request) => {
     if (isClosing && request.method !== 'GET') {
       const refusal = new ApiError('shutting_down', 'The server is shutting down.')
       return Response.json(refusal, { status: refusal.status })
     }
     return answerOf(await app.fetch(request))
-  })
+  }
+  const server = listen(config, config.logLevel === 'debug' ? withRequestLog(log, answer) : answer)
   loop.start(config.watchdogMs)
   manager.ready()
   console.log(`threadbox listening on ${server.url.origin}`)
-  if (!config.apiKey && countKeys(db) === 0) {
+  for (const line of startSummary(runtime, teamId)) console.log(line)
+  if (config.apiKey || countKeys(db) > 0) console.log(keyHint(config.dataDirectory))
+  else {
     const { key } = createKey(db, { team: DEFAULT_TEAM, name: 'first' })
     console.log(`API key of the team ${DEFAULT_TEAM}, shown only now: ${key}`)
   }
@@ -60,7 +66,7 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
   void removeUnusedBundles(runtime)
   const housekeeping = setInterval(() => {
     void removeExpired(runtime)
-    runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`))
+    runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`, 'error'))
   }, HOUSEKEEPING_MS)
 
   await stopped

@@ -14,10 +14,10 @@ export async function removeExpired(runtime: Runtime): Promise<void> {
     for (const environmentId of environments.takeHeld())
       await writeWhenFree(db, () => touchEnvironment(db, environmentId))
     for (const sandbox of listExpiredSandboxes(db, new Date())) {
-      await removeSandbox(runtime, sandbox).catch(error => log(`${sandbox.id}: ${messageOf(error)}`))
+      await removeSandbox(runtime, sandbox).catch(error => log(`${sandbox.id}: ${messageOf(error)}`, 'error'))
     }
   } catch (error) {
-    log(`sandboxes that nobody uses: ${messageOf(error)}`)
+    log(`sandboxes that nobody uses: ${messageOf(error)}`, 'error')
   }
 }
 
@@ -39,11 +39,11 @@ export async function removeOrphans({ config, db, backends, environments, log }:
           await environments.destroy({ backend: name, environmentId })
       }
     } catch (error) {
-      log(`orphans of ${name}: ${messageOf(error)}`)
+      log(`orphans of ${name}: ${messageOf(error)}`, 'error')
     }
   }
 }
 
 /** Removes files of agents and sandboxes that are gone. Never rejects: what fails is logged, and met again. */
 export const removeUnusedBundles = ({ bundles, log }: Runtime): Promise<void> =>
-  bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`))
+  bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`, 'error'))

@@ -92,7 +92,8 @@ function lines(
         await work(send, abort.signal)
       } catch (error) {
         const known = error instanceof ApiError
-        if (!known && !abort.signal.aborted) log(`deploy: ${error instanceof Error ? error.stack : String(error)}`)
+        if (!known && !abort.signal.aborted)
+          log(`deploy: ${error instanceof Error ? error.stack : String(error)}`, 'error')
         const { code, message } = known ? error : new ApiError('internal_error', 'The deploy was lost.')
         send({ type: 'error', code, message })
       }

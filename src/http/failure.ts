@@ -3,9 +3,10 @@ import { excerpt } from '../bounds.ts'
 import { databaseBusy, isBusy } from '../db/busy.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
 import { fieldOf } from '../json.ts'
+import type { Log } from '../runtime.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
-export function failureResponse(error: unknown, log: (line: string) => void): Response {
+export function failureResponse(error: unknown, log: Log): Response {
   // Elysia wraps what a parser throws.
   const cause = error instanceof ParseError ? error.cause : error
   const busy = isBusy(cause) ? databaseBusy() : undefined
@@ -42,8 +43,8 @@ function validationError(error: unknown): ApiError | undefined {
   return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
 }
 
-function unknownError(error: unknown, log: (line: string) => void): ApiError {
+function unknownError(error: unknown, log: Log): ApiError {
   const id = crypto.randomUUID()
-  log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`)
+  log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`, 'error')
   return new ApiError('internal_error', `Something went wrong in the server; its log has it as ${id}.`, { id })
 }

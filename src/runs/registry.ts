@@ -13,7 +13,7 @@ import { within } from './within.ts'
 
 export interface RunsOptions {
   /** Takes one line for the operator. It never holds what was said. */
-  log: (line: string) => void
+  log: (line: string, level?: 'error') => void
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
   /** How long readers wait for the end of a run that cannot be stored. Default 60,000. */
@@ -111,7 +111,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
         if (findRun(db, run.id)?.status === 'active') recoverRun(db, run, lostSeqs)
         return false
       } catch (error) {
-        if (!told.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`)
+        if (!told.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`, 'error')
         told.add(run.id)
         return true
       }

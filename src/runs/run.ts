@@ -44,7 +44,7 @@ export interface Receipt {
 export interface RunHost {
   db: Database
   /** Takes one line for the operator. It never holds what was said. */
-  log: (line: string) => void
+  log: (line: string, level?: 'error') => void
   /** How long an engine may take to end after its abort. */
   graceMs: number
   /** How long the readers of a run whose end cannot be stored are kept waiting for it. */
@@ -248,7 +248,7 @@ export class Run {
 
   #explain(error: unknown): string {
     if (error instanceof ApiError) return error.message
-    if (!this.#asked) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`)
+    if (!this.#asked) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`, 'error')
     return `The agent failed unexpectedly (${this.id}).`
   }
 }

@@ -13,7 +13,7 @@ import { wordsOf } from '../../errors.ts'
 import type { Environment } from '../../plugin.ts'
 import type { Runtime } from '../../runtime.ts'
 import { UsageError } from '../command-line.ts'
-import { log } from '../log.ts'
+import { createLog } from '../log.ts'
 import { type LoadPlugins, type OpenRuntime, openRuntime } from '../open-runtime.ts'
 import { copyIn } from './copy-in.ts'
 import { copyOut } from './copy-out.ts'
@@ -64,7 +64,11 @@ export async function withSandbox(
     })
   try {
     await mkdir(dataDirectory, { mode: 0o700 })
-    const opened = await openRuntime({ ...wanted, dataDirectory }, load, oneOff.verbose ? log : () => {})
+    const opened = await openRuntime(
+      { ...wanted, dataDirectory },
+      load,
+      oneOff.verbose ? createLog(wanted.logLevel) : () => {},
+    )
     try {
       const code = await useSandbox(opened, oneOff, stop.signal, tidy, use)
       return stop.exitCode() ?? code
