@@ -1,6 +1,4 @@
-import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
-import { version } from '../package.json'
 import { bounds } from './bounds.ts'
 import { authenticate } from './core/access.ts'
 import { readLink } from './core/links.ts'
@@ -19,8 +17,9 @@ import { fileRoutes } from './http/files.ts'
 import { gitRoutes } from './http/git.ts'
 import { healthRoutes } from './http/health.ts'
 import { meRoutes } from './http/me.ts'
+import { docsPaths, docsRoutes } from './http/openapi/docs.ts'
 import { placeOf } from './http/preview/place.ts'
-import { previewPaths, previewRoutes } from './http/previews.ts'
+import { previewRoutes } from './http/previews.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { authorizationOf, type Upgrade } from './http/socket.ts'
@@ -53,14 +52,13 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     const received = receivedAs.get(request) ?? request
     return server.upgrade?.(received, traffic.keepOpen(received, handlers), headers) ?? false
   }
-  const routes = new Elysia()
+  const api = new Elysia()
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
       // Nobody reads the answer; what the request did was ended by its signal.
       if (request.signal.aborted) return new Response(null, { status: CLIENT_GONE })
       return failureResponse(error, runtime.log)
     })
-    .use(swagger({ path: '/v1/docs', specPath: '/v1/openapi.json', documentation }))
     .use(healthRoutes(runtime))
     .use(sandboxRoutes(runtime))
     .use(execRoutes(runtime))
@@ -77,6 +75,8 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(agentRoutes(runtime))
     .use(agentLogRoutes(runtime))
     .use(previewRoutes(runtime, upgrade))
+
+  const routes = api.use(docsRoutes(api.routes, runtime.config.publicUrl))
 
   /** Elysia knows only that method and path together have no route. */
   const known = routes.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))
@@ -95,7 +95,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
 
   /** The refusal of a request whose sender is not known. */
   function refusal(request: Request): Response | undefined {
-    if (new URL(request.url).pathname === '/health') return undefined
+    if (openPaths.includes(new URL(request.url).pathname)) return undefined
     try {
       const link = placeOf(request)?.link
       const authorization = authorizationOf(request)
@@ -157,6 +157,9 @@ function nameOf({ method, url }: Request): string {
   return `${method} ${path.replace(/\/ports\/.*$/, '/ports/…')}`
 }
 
+/** What anyone may ask for. */
+const openPaths = ['/health', ...docsPaths]
+
 /** Where Elysia begins to look for the path. */
 const ELYSIA_PATH_FROM = 11
 
@@ -173,13 +176,6 @@ function routable(request: Request): Request | undefined {
 }
 
 const isPreflight = ({ headers }: Request): boolean => headers.has('access-control-request-method')
-
-const documentation = {
-  info: { title: 'threadbox', version },
-  components: { securitySchemes: { key: { type: 'http' as const, scheme: 'bearer' } } },
-  security: [{ key: [] }],
-  paths: previewPaths,
-}
 
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/\/$/, '').replaceAll(/:[^/]+/g, '[^/]+')}/?$`)

@@ -30,6 +30,8 @@ const statuses = {
 /** Every code a caller can meet; stable, and listed in README. */
 export type ErrorCode = keyof typeof statuses
 
+export const statusOf = (code: ErrorCode): number => statuses[code]
+
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(statuses, code)
 
 /** After so many seconds a request that was refused by these may go through. */
@@ -48,7 +50,7 @@ export class ApiError extends Error {
   }
 
   get status(): number {
-    return statuses[this.code]
+    return statusOf(this.code)
   }
 
   /** Undefined where trying again is of no use, or nobody knows when it is. */

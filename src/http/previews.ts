@@ -23,20 +23,6 @@ const CreateLink = Type.Object({ expiresIn: Lifetime })
 /** Any method: the request is the server's inside. */
 const passed = { params: PathParams, parse: 'none', detail: { hide: true } } as const
 
-const parameter = (name: string) => ({ name, in: 'path' as const, required: true, schema: { type: 'string' as const } })
-
-/** For the API's description, which knows neither any method nor a path within a path. */
-export const previewPaths = {
-  '/v1/sandboxes/{sandboxId}/ports/{port}/{path}': {
-    get: {
-      summary: 'A server in the sandbox: any method, also as a WebSocket.',
-      operationId: 'showPreview',
-      parameters: ['sandboxId', 'port', 'path'].map(parameter),
-      responses: { default: { description: "The server's answer." } },
-    },
-  },
-}
-
 export const previewRoutes = (runtime: Runtime, upgrade: Upgrade) => {
   const preview = ({ request }: { request: Request }) => show(runtime, request, upgrade)
   return new Elysia({ prefix: '/v1/sandboxes/:sandboxId/ports/:port' })

@@ -24,6 +24,7 @@ import type { Backend, Engine, Plugin } from '../../src/plugin.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import type { Runtime } from '../../src/runtime.ts'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
+import { createDescription } from './described.ts'
 import { leftovers } from './leftovers.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -56,6 +57,7 @@ export class TestApp {
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
   #diskSpace: OpenDiskSpace | undefined
   #server: Bun.Server<SocketHandlers> | undefined
+  #assertDescribed: ReturnType<typeof createDescription> | undefined
 
   constructor(
     readonly flags: readonly string[],
@@ -165,9 +167,14 @@ export class TestApp {
     return send(this.url, method, path, { key: this.key, ...options })
   }
 
-  /** One request and its whole answer, as JSON when it is. */
-  ask(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
-    return ask(this.url, method, path, { key: this.key, ...(body !== undefined && { body }), ...options })
+  /** One request and its whole answer, as JSON when it is. Throws when it is not as the API's description has it. */
+  async ask(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
+    const answer = await ask(this.url, method, path, { key: this.key, ...(body !== undefined && { body }), ...options })
+    this.#assertDescribed ??= createDescription(
+      (await ask(this.url, 'GET', '/v1/openapi.json', { key: this.key })).body,
+    )
+    this.#assertDescribed(method, path, answer)
+    return answer
   }
 
   /** Makes a sandbox. Returns its id. */

@@ -1,5 +1,5 @@
 import { createMCPClient, type MCPClient, type MCPClientConfig, validateJSONRPCMessage } from '@ai-sdk/mcp'
-import { jsonSchema } from 'ai'
+import { type JSONSchema7, jsonSchema } from 'ai'
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineContext, EngineEvent, McpServer } from '../../../src/plugin.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -95,7 +95,11 @@ async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): 
   return tools.map(({ name, description = '', inputSchema, annotations }) => ({
     name: toolName(server, name),
     description: description.slice(0, 4000),
-    inputSchema: jsonSchema({ ...inputSchema, type: 'object', properties: inputSchema.properties ?? {} }),
+    inputSchema: jsonSchema({
+      ...inputSchema,
+      type: 'object',
+      properties: inputSchema.properties ?? {},
+    } as JSONSchema7),
     isReadOnly: annotations?.readOnlyHint ?? false,
     runsAlone: false,
     run: async (input, context) => {

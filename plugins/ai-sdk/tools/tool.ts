@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { jsonSchema, type ToolSet } from 'ai'
+import { type JSONSchema7, jsonSchema, type ToolSet } from 'ai'
 import { z } from 'zod'
 import type { Environment } from '../../../src/plugin.ts'
 import type { ToolOutput } from '../output.ts'
@@ -51,7 +51,7 @@ export function defineTool<Schema extends z.ZodObject>({
     name,
     description,
     // Checked in run: the SDK's own words for a wrong input repeat all of it.
-    inputSchema: jsonSchema(shape),
+    inputSchema: jsonSchema(shape as JSONSchema7),
     isReadOnly,
     runsAlone,
     async run(value, context) {

@@ -1,0 +1,58 @@
+import { swagger } from '@elysiajs/swagger'
+import { Elysia } from 'elysia'
+import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
+import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import { describeApi, type Route } from './document.ts'
+
+const PAGE = '/v1/docs'
+const SCRIPT = `${PAGE}/ui.js`
+const STYLE = `${PAGE}/ui.css`
+
+/** What a browser asks for to show the page, where it has no key to show. */
+export const docsPaths: readonly string[] = [PAGE, SCRIPT, STYLE]
+
+/** Of the plugin's one inline script, which is white space: its element only carries the page's settings. */
+const BLANK_SCRIPT = "'sha256-TcUB1mzXiQO4GxpTRZ0EMpOXKMU3u+n/q1WrgVIcs1I='"
+
+/** Nothing from elsewhere, and no frame around a page in which a key is typed. */
+const headers = {
+  'content-security-policy': `default-src 'none'; script-src 'self' ${BLANK_SCRIPT}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
+
+const hidden = { detail: { hide: true } } as const
+
+/**
+ * `GET /v1/openapi.json`, and `GET /v1/docs` that shows it with Swagger UI. The page's parts are in the executable: it works
+ * without a network, and without a key until something is tried.
+ */
+export function docsRoutes(routes: readonly Route[], publicUrl: string | undefined) {
+  const api = describeApi(routes, publicUrl)
+  const pages = swagger({
+    path: PAGE,
+    specPath: '/v1/openapi.json',
+    documentation: api as never,
+    // The plugin's own reading of the routes has content types that they do not take, and no answers.
+    exclude: /^/,
+    // The page loads this in place of its default viewer.
+    scalarCDN: SCRIPT,
+  })
+  return new Elysia()
+    .onAfterHandle({ as: 'scoped' }, ({ set }) => {
+      Object.assign(set.headers, headers)
+    })
+    .use(pages)
+    .get(SCRIPT, async () => text(`${await Bun.file(script).text()}\n;${starter(api)}`, 'text/javascript'), hidden)
+    .get(STYLE, () => text(Bun.file(style), 'text/css'), hidden)
+}
+
+const text = (body: string | Blob, type: string) =>
+  new Response(body, { headers: { ...headers, 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-cache' } })
+
+/** Draws the page. The description is a part of the script, since the API gives it only to those with a key. */
+const starter = (api: object) => `
+document.head.append(Object.assign(document.createElement('link'), { rel: 'stylesheet', href: '${STYLE}' }))
+const root = document.body.appendChild(document.createElement('main'))
+SwaggerUIBundle({ spec: ${JSON.stringify(api).replaceAll('<', '\\u003c')}, domNode: root, deepLinking: true, tryItOutEnabled: true, validatorUrl: null })
+`

@@ -1,0 +1,141 @@
+import { Type } from '@sinclair/typebox'
+import { answer, EVENT_STREAM, Events, noContent, nullable, type Operations, Timestamp } from './operation.ts'
+
+export const ThreadStatus = Type.String({
+  description: '`active` when made, `streaming` during a run, then `completed`, `error` or `cancelled`.',
+})
+
+const summary = {
+  id: Type.String(),
+  name: nullable(Type.String()),
+  status: ThreadStatus,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}
+
+const ThreadSummary = Type.Object(summary, { title: 'ThreadSummary' })
+
+const MessagePart = Type.Object(
+  { type: Type.String(), text: Type.Optional(Type.String()) },
+  { additionalProperties: true, title: 'MessagePart' },
+)
+
+const Message = Type.Object(
+  {
+    id: Type.String(),
+    role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
+    content: Type.String({ description: 'What its text parts say.' }),
+    parts: Type.Array(MessagePart),
+    metadata: nullable(Type.Record(Type.String(), Type.Unknown())),
+    createdAt: Timestamp,
+  },
+  { title: 'Message' },
+)
+
+const ThreadUsage = Type.Object(
+  {
+    inputTokens: nullable(Type.Integer()),
+    outputTokens: nullable(Type.Integer()),
+    totalTokens: nullable(Type.Integer()),
+    totalCostUsd: nullable(Type.Number()),
+    durationMs: nullable(Type.Integer()),
+  },
+  { title: 'ThreadUsage' },
+)
+
+const Thread = Type.Object(
+  {
+    ...summary,
+    messages: Type.Array(Message),
+    usage: ThreadUsage,
+    error: nullable(Type.String()),
+    completedAt: nullable(Timestamp),
+  },
+  { title: 'Thread' },
+)
+
+const BackgroundRun = Type.Object(
+  { sandboxId: Type.String(), threadId: Type.String(), status: Type.Literal('running') },
+  { title: 'BackgroundRun' },
+)
+
+const Cancellation = Type.Object(
+  {
+    status: Type.Union([Type.Literal('cancelled'), Type.Literal('idle')]),
+    runs: Type.Array(
+      Type.Object({
+        runId: Type.String(),
+        threadId: Type.String(),
+        chunks: Type.Integer(),
+        durationMs: Type.Integer(),
+      }),
+    ),
+  },
+  { title: 'Cancellation' },
+)
+
+const stream = {
+  description: "The reply as a stream of the AI SDK's UI messages.",
+  content: { [EVENT_STREAM]: Events },
+  headers: {
+    'x-sandbox-id': 'The sandbox of the conversation.',
+    'x-thread-id': 'The thread of the conversation.',
+    'x-run-id': 'The run that replies.',
+  },
+}
+
+export const threadOperations: Operations = {
+  'GET /v1/sandboxes/:sandboxId/threads': {
+    id: 'listThreads',
+    summary: 'Lists the threads of a sandbox, newest first',
+    tag: 'Threads',
+    answers: { 200: answer(Type.Array(ThreadSummary)) },
+  },
+  'POST /v1/sandboxes/:sandboxId/threads': {
+    id: 'createThread',
+    summary: 'Creates a thread',
+    tag: 'Threads',
+    answers: { 201: answer(ThreadSummary) },
+  },
+  'GET /v1/sandboxes/:sandboxId/threads/:threadId': {
+    id: 'getThread',
+    summary: 'Gives a thread with its messages',
+    tag: 'Threads',
+    answers: { 200: answer(Thread) },
+  },
+  'DELETE /v1/sandboxes/:sandboxId/threads/:threadId': {
+    id: 'deleteThread',
+    summary: 'Cancels what runs in a thread, and deletes it',
+    tag: 'Threads',
+    answers: { 204: noContent },
+  },
+  'POST /v1/chat/:slug': {
+    id: 'chat',
+    summary: 'Sends messages to an agent and streams its reply',
+    tag: 'Chat',
+    answers: { 200: stream, 202: answer(BackgroundRun, 'It runs in the background: `"mode":"background"`.') },
+    errors: [
+      'sandbox_not_found',
+      'thread_not_found',
+      'run_active',
+      'budget_exceeded',
+      'setup_failed',
+      'sandbox_unavailable',
+    ],
+  },
+  'GET /v1/chat/:slug/:sandboxId/stream': {
+    id: 'resumeStream',
+    summary: 'Resumes the active reply of a sandbox',
+    description: 'From its beginning, or after the chunk that `Last-Event-ID` names.',
+    tag: 'Chat',
+    answers: { 200: stream, 204: { description: 'Nothing is active.' } },
+    errors: ['thread_not_found'],
+  },
+  'DELETE /v1/chat/:slug/:sandboxId/stream': {
+    id: 'cancelStream',
+    summary: 'Cancels the active replies of a sandbox',
+    tag: 'Chat',
+    answers: { 200: answer(Cancellation, 'The engines have ended.') },
+    errors: ['thread_not_found'],
+  },
+}
