@@ -196,7 +196,7 @@ test('the scheme’s name may be in any case', async () => {
 
 test('/health needs no key, and says nothing of secrets', async () => {
   const { status, body } = await app.ask('GET', '/health', undefined, { key: null })
-  expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', version: expect.any(String) } })
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', version: expect.any(String), disk: 'enough' } })
 })
 
 test('a token ends with the key that made it: regression', async () => {
