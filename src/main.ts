@@ -38,6 +38,9 @@ async function runCommand(args: readonly string[]): Promise<number> {
       return 0
     case 'doctor':
       return (await (await import('./cli/doctor.ts')).doctor(given, loadPlugins)) ? 0 : 1
+    case 'strays':
+      await (await import('./cli/strays.ts')).strays(given)
+      return 0
     case 'keys':
       await (await import('./cli/keys.ts')).keys(given)
       return 0

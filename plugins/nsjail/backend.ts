@@ -4,8 +4,10 @@ import type { Duplex } from 'node:stream'
 import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 import { startHousekeeping } from '../../src/guest/housekeeping.ts'
 import { type KeptEnvironment, keepEnvironment } from '../../src/guest/kept-environment.ts'
+import { runShell } from '../../src/guest/shell.ts'
+import { syncPath } from '../../src/lasting-files.ts'
 import { once } from '../../src/once.ts'
-import type { Backend, DiskSpace, EnvironmentSpec } from '../../src/plugin.ts'
+import type { Backend, DiskSpace, Environment, EnvironmentSpec } from '../../src/plugin.ts'
 import { HOST, resolveBase } from './base.ts'
 import { type Berth, type BerthSpec, createBerths } from './berth.ts'
 import { type Capabilities, findCapabilities } from './capabilities.ts'
@@ -38,6 +40,7 @@ export interface NsjailOptions {
 }
 
 const DEFAULT_IDLE_MS = 3_600_000
+const SYNC_WITHIN_MS = 60_000
 
 /** Environments in long-lived nsjail jails on this machine. Nothing is touched before the first call. */
 export function createNsjailBackend(options: NsjailOptions): Backend {
@@ -64,7 +67,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
         if (meta.slot !== undefined) slots.release(meta.slot)
       },
     })
-    const environment = keepEnvironment(home, started?.connection)
+    const kept = keepEnvironment(home, started?.connection)
+    // Without an image its files are the host's: to sync those would be to wait for all that anyone writes there.
+    const environment = meta.image ? Object.assign(kept, { sync: () => syncInside(kept) }) : kept
     environments.set(place.id, environment)
     return environment
   }
@@ -150,13 +155,17 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     const meta: Meta = { ...(berth && { slot: berth.slot }), base, host, image, limits: { ...spec.limits } }
     try {
       await furnish(place, berth)
-      const [commit, started] = await Promise.allSettled([
+      const [commit, started, synced] = await Promise.allSettled([
         draftMeta(place, meta),
         startJail({ ground, supplies, place, meta, berth, onProxy: onProxy(place.id) }),
+        image ? syncPath(place.image) : undefined,
       ])
       if (started.status === 'rejected') throw started.reason
       if (commit.status === 'rejected') throw commit.reason
+      if (synced.status === 'rejected') throw synced.reason
       commit.value()
+      // Its names: a create that was answered is there after a loss of power.
+      await Promise.all([syncPath(place.directory), syncPath(sandboxesDirectory(ground.dataDirectory))])
       if (!existsSync(base)) throw new ApiError('invalid_request', `The base ${wanted} was removed meanwhile.`)
       return keep(place, meta, capabilities, started.value)
     } catch (error) {
@@ -220,6 +229,11 @@ async function furnish(place: Place, berth: Berth | undefined): Promise<void> {
   if (berth?.disk) return rename(berth.disk.image, place.image)
   await mkdir(place.box, { mode: 0o711 })
   await chmod(place.box, 0o711)
+}
+
+/** Its disk is mounted for itself alone: nobody else's files are waited for. */
+async function syncInside(environment: Environment): Promise<void> {
+  await runShell(environment, { command: ['sync', '-f', '/'], timeoutMs: SYNC_WITHIN_MS })
 }
 
 function groundOf({ dataDirectory, diskSpace, log }: NsjailOptions): Ground {

@@ -36,6 +36,8 @@ export async function makeDisk(
     await Promise.all([format(image, sizeMb), mkdir(target, { mode: 0o700 })])
     await mountImage(image, target, diskSpace)
     fill(target)
+    // What is made of it must be whole after a loss of power, and it is made ahead: nobody waits for this.
+    await run(['sync', '-f', target])
     return { image, mount: cloneMount(target) }
   } catch (error) {
     await rm(image, { force: true })

@@ -1,5 +1,5 @@
 import { existsSync, renameSync } from 'node:fs'
-import { open, readFile, realpath, writeFile } from 'node:fs/promises'
+import { readFile, realpath, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { isObject, objectOf, parseJson } from '../../src/json.ts'
 import type { Limits } from '../../src/plugin.ts'
@@ -25,21 +25,9 @@ const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 /** Writes it beside its place. The environment exists once the returned function has moved it there. */
 export async function draftMeta(place: Place, meta: Meta): Promise<() => void> {
   const draft = `${place.meta}.new`
-  await writeFile(draft, `${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`, { mode: 0o600 })
-  return () => {
-    renameSync(draft, place.meta)
-    // Safe against a loss of power a moment later: waiting for the disk would hold up what starts.
-    sync(place.meta).catch(() => {})
-  }
-}
-
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  try {
-    await file.datasync()
-  } finally {
-    await file.close()
-  }
+  const text = `${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`
+  await writeFile(draft, text, { mode: 0o600, flush: true })
+  return () => renameSync(draft, place.meta)
 }
 
 /** Undefined when the environment does not exist. Throws when its file is damaged. */

@@ -167,6 +167,21 @@ cancels the reply, twice leaves; /help shows more. With a message, or input from
     examples: ['threadbox sandboxes remove sbx_01h2'],
   },
   {
+    name: 'strays list',
+    help: 'list environments that no sandbox of the database has; a server keeps them for a week',
+    flags: [json, idsAlone],
+    settings: place,
+    examples: ['threadbox strays list'],
+  },
+  {
+    name: 'strays adopt',
+    operands: 'ENVIRONMENT',
+    help: 'give such an environment a new sandbox, with its files',
+    flags: [{ name: 'agent', value: 'SLUG', help: 'the agent that the sandbox is of' }, team],
+    settings: place,
+    examples: ['threadbox strays adopt env_01h2 --agent coder'],
+  },
+  {
     name: 'threads list',
     operands: 'SANDBOX',
     help: 'list the threads of a sandbox, newest first',

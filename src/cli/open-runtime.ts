@@ -10,13 +10,14 @@ import { createNetworks } from '../core/networks.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
 import { saveAgent } from '../db/agents.ts'
 import { rememberEngines, rememberPlugin } from '../db/backends.ts'
-import { sync, syncDirectory, syncEachSecond } from '../db/lasting.ts'
+import { sync, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
 import { type OpenDiskSpace, openDiskSpace } from '../disk-space.ts'
 import { createEgress } from '../egress/egress.ts'
 import { wordsOf } from '../errors.ts'
 import type { PluginFile } from '../external/import-plugins.ts'
+import { syncPath } from '../lasting-files.ts'
 import type { Backend, Engine, PluginContext } from '../plugin.ts'
 import { createRuns } from '../runs/registry.ts'
 import type { EventLoop, Runtime } from '../runtime.ts'
@@ -80,7 +81,7 @@ export async function openRuntime(
   for (const agent of await readAgents(config, [...engines.keys()])) saveAgent(db, team.id, agent)
   if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
   // Its files' names, and what was done to it so far.
-  await syncDirectory(dataDirectory)
+  await syncPath(dataDirectory)
   await sync(db)
   const syncing = syncEachSecond(db, error => log(`the database could not be synced: ${wordsOf(error)}`, 'error'))
   return {

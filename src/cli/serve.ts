@@ -1,7 +1,7 @@
 import { createApp } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createKey } from '../core/access.ts'
-import { removeExpired, removeOrphans, removeUnusedBundles } from '../core/sweep.ts'
+import { removeExpired, removeOldStrays, removeOrphans, removeUnusedBundles } from '../core/sweep.ts'
 import { DEFAULT_TEAM } from '../core/teams.ts'
 import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
@@ -62,10 +62,11 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
     console.log(`API key of the team ${DEFAULT_TEAM}, shown only now: ${key}`)
   }
 
-  void removeOrphans(runtime)
+  void removeOrphans(runtime).then(() => removeOldStrays(runtime))
   void removeUnusedBundles(runtime)
   const housekeeping = setInterval(() => {
     void removeExpired(runtime)
+    void removeOldStrays(runtime)
     runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`, 'error'))
   }, HOUSEKEEPING_MS)
 

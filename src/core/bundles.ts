@@ -5,6 +5,7 @@ import { mkdir, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listBundles } from '../db/deployments.ts'
 import { ApiError } from '../errors.ts'
+import { syncPath } from '../lasting-files.ts'
 
 /** What deployed agents bring as files, each named by the hash of what is in it. A file is there wholly or not at all. */
 export interface Bundles {
@@ -55,6 +56,7 @@ export function createBundles(db: Database, dataDirectory: string): Bundles {
         const held = hold(name)
         // Nothing is awaited: the name is held, and there.
         renameSync(pathOf(draft), pathOf(name))
+        await syncPath(directory)
         return {
           ...{ name, byteLength },
           [Symbol.dispose]() {

@@ -1,5 +1,7 @@
 import { bounds } from '../bounds.ts'
 import type { AgentSandbox } from '../db/agents.ts'
+import { writeWhenFree } from '../db/busy.ts'
+import { beginEnvironment, settleEnvironment } from '../db/environments.ts'
 import { newId } from '../db/id.ts'
 import { runShell } from '../guest/shell.ts'
 import { isObject, type JsonObject, parseJson, shapeOf } from '../json.ts'
@@ -30,10 +32,11 @@ export type Inspected = { description: JsonObject; problem?: never } | { descrip
  * there to see that it can be. Throws setup_failed for an archive that cannot.
  */
 export async function inspectBundle(runtime: Runtime, inspection: Inspection, signal: AbortSignal): Promise<Inspected> {
-  const { config, environments, networks, egress } = runtime
+  const { db, config, environments, networks, egress } = runtime
   const { env, sandbox } = inspection
   const place = { backend: config.backend, environmentId: newId('env') }
   const network = { own: { allowOut: [] } }
+  await writeWhenFree(db, () => beginEnvironment(db, place))
   const environment = await environments.create({
     ...(sandbox && startOf(sandbox)),
     id: place.environmentId,
@@ -49,6 +52,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
     return await describe(environment, await placeTools(environment, runtime.bundles, inspection.bundle), env, signal)
   } finally {
     await environments.destroy(place)
+    await writeWhenFree(db, () => settleEnvironment(db, place.environmentId))
     egress.forget(place.environmentId)
     networks.prepare(place.environmentId)
   }

@@ -2,8 +2,10 @@ import { excerpt } from '../bounds.ts'
 import { type Agent, type AgentSandbox, agentEnv, findAgent } from '../db/agents.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { findDeployment } from '../db/deployments.ts'
+import { beginEnvironment, settleEnvironment } from '../db/environments.ts'
 import { newId } from '../db/id.ts'
 import { lasting } from '../db/lasting.ts'
+import { inTransaction } from '../db/open.ts'
 import {
   deleteSandbox,
   findSandbox,
@@ -12,7 +14,7 @@ import {
   type Sandbox,
   type SandboxInput,
 } from '../db/sandboxes.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, messageOf } from '../errors.ts'
 import type { Environment, Limits } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertAgent, type Caller } from './access.ts'
@@ -63,27 +65,35 @@ export async function createSandbox(
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
   const network = networkFor(caller, agent.options, request)
+  const files = { ...defaults.files, ...request.files }
+  const commands = [...defaults.setup, ...(request.setup ?? [])]
   const place = { backend: config.backend, environmentId: newId('env') }
-  const environment = await environments.create({
-    id: place.environmentId,
-    backend: place.backend,
-    limits: limitsOf({
-      ...config.limits,
-      ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
-    }),
-    env: envs,
-    network: { mode: config.network, layers: networkLayers(network) },
-    ...startOf(defaults),
-  })
+  await writeWhenFree(db, () => beginEnvironment(db, place))
+  const environment = await environments
+    .create({
+      id: place.environmentId,
+      backend: place.backend,
+      limits: limitsOf({
+        ...config.limits,
+        ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
+      }),
+      env: envs,
+      network: { mode: config.network, layers: networkLayers(network) },
+      ...startOf(defaults),
+    })
+    .catch(async error => {
+      await settle(runtime, place.environmentId)
+      throw error
+    })
   // Set-up commands run before there is a row to find the rules in.
   networks.prepare(place.environmentId, network)
   try {
     await setUp(runtime, agent, environment, {
       template: deployment?.template,
-      files: { ...defaults.files, ...request.files },
+      files,
       cwd,
       env: envs,
-      commands: [...defaults.setup, ...(request.setup ?? [])],
+      commands,
       ...(signal && { signal }),
     })
     signal?.throwIfAborted()
@@ -102,15 +112,30 @@ export async function createSandbox(
       ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
     }
-    return await writeWhenFree(db, () => insertSandbox(db, row))
+    const isFurnished = deployment?.template !== undefined || commands.length > 0 || Object.keys(files).length > 0
+    if (isFurnished) await environment.sync?.()
+    signal?.throwIfAborted()
+    return await writeWhenFree(db, () =>
+      inTransaction(db, () => {
+        settleEnvironment(db, place.environmentId)
+        return insertSandbox(db, row)
+      }),
+    )
   } catch (error) {
     await environments.destroy(place)
+    await settle(runtime, place.environmentId)
     egress.forget(place.environmentId)
     throw error
   } finally {
     networks.prepare(place.environmentId)
   }
 }
+
+/** It is gone. A note that stays, as on a full disk, is met again at the next start. */
+const settle = ({ db, log }: Runtime, environmentId: string): Promise<void> =>
+  writeWhenFree(db, () => settleEnvironment(db, environmentId)).catch(error =>
+    log(`${environmentId}: ${messageOf(error)}`),
+  )
 
 /** What new sandboxes of an agent start from, on each backend that asks for it. */
 export const startOf = ({ base, image, template }: AgentSandbox) => ({
@@ -155,10 +180,16 @@ export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: nu
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
   const { db, runs, environments, egress, bundles } = runtime
   await runs.silence(sandbox.id)
-  // The row goes first: an environment without one is swept at the next start, should the server die here.
-  await writeWhenFree(db, () => deleteSandbox(db, sandbox.id))
+  // The row goes first: what is left of its environment is swept at the next start, should the server die here.
+  await writeWhenFree(db, () =>
+    inTransaction(db, () => {
+      beginEnvironment(db, sandbox)
+      deleteSandbox(db, sandbox.id)
+    }),
+  )
   await lasting(db)
   await environments.destroy(sandbox)
+  await settle(runtime, sandbox.environmentId)
   egress.forget(sandbox.environmentId)
   if (sandbox.bundle !== undefined) await bundles.removeUnused()
 }

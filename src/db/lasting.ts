@@ -84,15 +84,5 @@ async function syncLog(databasePath: string): Promise<void> {
   }
 }
 
-/** Makes a directory's names last: those that were made, renamed and removed. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
-}
-
 const countChanges = (db: Database): number =>
   db.query<{ changes: number }, []>('select total_changes() as changes').get()?.changes ?? 0

@@ -5,6 +5,7 @@ import initial from './migrations/0001_initial.sql' with { type: 'text' }
 import models from './migrations/0002_models.sql' with { type: 'text' }
 import deployments from './migrations/0003_deployments.sql' with { type: 'text' }
 import conversations from './migrations/0004_conversations.sql' with { type: 'text' }
+import environments from './migrations/0005_environments.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -27,6 +28,7 @@ const migrations: readonly Migration[] = [
     sealRows(db)
   },
   sql(conversations),
+  sql(environments),
 ]
 
 // The default of 20 is less than the statements of one chat request.

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isObject } from '../json.ts'
 
@@ -81,6 +81,8 @@ function makeKey(db: Database): Key {
   writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flush: true })
   try {
     linkSync(draft, path)
+    // What is encrypted with it may be on the disk a moment later.
+    syncNames(dirname(path))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
@@ -89,4 +91,13 @@ function makeKey(db: Database): Key {
   const key = findKey(db)
   if (!key) throw new Error(`${path} cannot be read.`)
   return key
+}
+
+function syncNames(directory: string): void {
+  const descriptor = openSync(directory, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }

@@ -24,6 +24,8 @@ export interface Environment {
   hostOf?(port: number): Promise<PortHost>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>
+  /** Resolves when the files that were written inside so far outlast a loss of power. Absent: that is not known. */
+  sync?(): Promise<void>
   /** Of a backend whose egress is `own`: replaces what it may reach. When it resolves, the new rules hold. */
   setNetwork?(network: NetworkSpec): Promise<void>
   /** Absent: no environment of this backend has an interpreter of code cells. */

@@ -1,0 +1,30 @@
+import { adoptStray } from '../core/strays.ts'
+import { DEFAULT_TEAM } from '../core/teams.ts'
+import { listStrays } from '../db/environments.ts'
+import { type Given, UsageError } from './command-line.ts'
+import { readPlace } from './data-place.ts'
+import { printList } from './list.ts'
+import { openData } from './open-data.ts'
+
+/** Works beside a running server, which sees the change at once. */
+export async function strays(given: Given): Promise<void> {
+  const { config, tellIfUnused } = await readPlace(given)
+  const db = await openData(config.dataDirectory)
+  try {
+    if (given.action === 'list') {
+      printList(given, listStrays(db), {
+        environment: each => each.environmentId,
+        backend: each => each.backend,
+        found: each => each.foundAt,
+      })
+      return
+    }
+    const slug = given.find('agent')
+    if (slug === undefined) throw new UsageError('--agent: say which agent the sandbox is to be of')
+    const { id } = adoptStray(db, { id: given.words[0] ?? '', team: given.find('team') ?? DEFAULT_TEAM, slug })
+    console.log(id)
+    tellIfUnused()
+  } finally {
+    db.close()
+  }
+}

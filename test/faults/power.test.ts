@@ -1,0 +1,105 @@
+import { expect, test } from 'bun:test'
+import { globSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { CutDisk } from '../support/cut-disk.ts'
+import { processIds, readText } from '../support/leftovers.ts'
+import { command, patiently, Server } from '../support/server.ts'
+import { eventsOf, readEvents, textIn } from '../support/sse.ts'
+import { until } from '../support/until.ts'
+
+patiently()
+
+/** Its data directory is on a disk that can be cut off. */
+async function serverOn(disk: CutDisk): Promise<Server> {
+  const server = await new Server({ dataDirectory: join(disk.path, 'data') }).start()
+  // A first start unpacks what jails need, which is not what is tried here.
+  const first = await server.sandbox()
+  await server.ask('DELETE', `/v1/sandboxes/${first}`)
+  Bun.spawnSync(['sync', '-f', disk.path])
+  return server
+}
+
+/** The power goes: all that was not synced is lost, and every process ends. Then the machine is started again. */
+async function loseDisk(server: Server, disk: CutDisk): Promise<void> {
+  const ids = readdirSync(join(server.dataDirectory, 'sandboxes'))
+  disk.cut()
+  await server.kill()
+  const uses = (pid: number) =>
+    ['cmdline', 'mountinfo', 'cgroup'].some(name => readText(`/proc/${pid}/${name}`).includes('/sandboxes/env_'))
+  const jailed = () =>
+    processIds().filter(
+      pid => pid !== process.pid && uses(pid) && readText(`/proc/${pid}/mountinfo`).includes(disk.path),
+    )
+  for (const pid of jailed()) process.kill(pid, 'SIGKILL')
+  const isMounted = () =>
+    globSync('/sys/block/loop*/loop/backing_file').some(path => readText(path).includes(`${disk.path}/`))
+  for (const stage of stages(disk)) Bun.spawnSync(['umount', '-l', stage])
+  await until(() => !isMounted())
+  // They are in memory: nothing of them is there after a start of the machine.
+  const cgroups = () => globSync('/sys/fs/cgroup/{,*/}threadbox/*').filter(path => ids.some(id => path.includes(id)))
+  await until(() => {
+    for (const path of cgroups()) Bun.spawnSync(['rmdir', path])
+    return cgroups().length === 0
+  })
+  await disk.restart()
+}
+
+const stages = (disk: CutDisk): string[] =>
+  readText('/proc/self/mountinfo')
+    .split('\n')
+    .filter(line => line.includes(disk.path) && !line.includes(` ${disk.path} `))
+    .map(line => line.split(' ')[4] ?? '')
+
+test('what was answered outlasts a loss of power a moment later: sandboxes with their files, threads, replies, deletes', async () => {
+  await using disk = new CutDisk(1024)
+  const server = await serverOn(disk)
+  const doomed = await server.sandbox()
+  const made = await server.ask('POST', '/v1/sandboxes', {
+    agent: 'echo',
+    files: { '/home/user/given.txt': 'given' },
+    setup: ['echo made > made.txt'],
+  })
+  const { id: sandboxId } = made.body
+  const reply = await readEvents(await server.chat('a reply', { sandboxId }))
+  expect(reply.at(-1)?.data).toEqual({ type: 'finish' })
+  expect((await server.ask('DELETE', `/v1/sandboxes/${doomed}`)).status).toBe(204)
+  const thread = await server.ask('POST', `/v1/sandboxes/${sandboxId}/threads`, { name: 'last' })
+  const key = await command(['keys', 'create', '--quiet', '--data-dir', server.dataDirectory])
+  const bare = await server.sandbox()
+  await loseDisk(server, disk)
+
+  await server.start()
+  await using _server = server
+  expect((await server.ask('GET', `/v1/sandboxes/${doomed}`)).status).toBe(404)
+  expect((await server.exec(sandboxId, 'cat given.txt made.txt')).stdout).toBe('givenmade\n')
+  expect((await server.exec(bare, 'echo here')).stdout).toBe('here\n')
+  const listed = await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads`, undefined, { key: key.stdout.trim() })
+  expect(listed.body[0]).toMatchObject({ id: thread.body.id, name: 'last', status: 'active' })
+  expect(listed.body[1]).toMatchObject({ status: 'completed' })
+  const { body } = await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads/${listed.body[1].id}`)
+  expect(body.messages.map(({ content }: { content: string }) => content)).toEqual(['a reply', 'a reply'])
+})
+
+test('of a reply under way no more than the last second is lost', async () => {
+  await using disk = new CutDisk(1024)
+  const server = await serverOn(disk)
+  const response = await server.chat('/slow 1000')
+  const seen: { atMs: number; chunk: unknown }[] = []
+  for await (const { data } of eventsOf(response)) {
+    seen.push({ atMs: performance.now(), chunk: data })
+    if (seen.length >= 100) break
+  }
+  const cutAtMs = performance.now()
+  await loseDisk(server, disk)
+
+  await server.start()
+  await using _server = server
+  const sandboxId = response.headers.get('x-sandbox-id')
+  const threadId = response.headers.get('x-thread-id')
+  const { body } = await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads/${threadId}`)
+  expect(body).toMatchObject({ status: 'error', error: 'The server stopped during this reply.' })
+  // A second between two syncs, and the sync itself on a busy machine.
+  const old = seen.filter(({ atMs }) => atMs < cutAtMs - 2500).map(({ chunk }) => chunk)
+  expect(old.length).toBeGreaterThan(20)
+  expect(body.messages[1].content).toStartWith(textIn(old))
+})
