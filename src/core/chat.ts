@@ -15,6 +15,7 @@ import { type Asked, askedOf, type Posted } from './asked.ts'
 import { type PlaceRequest, placeOf } from './chat-place.ts'
 import { underOperator } from './deployed-agent.ts'
 import { meteredTurn } from './metered-turn.ts'
+import { callIdsIn, withOwnCallIds } from './own-call-ids.ts'
 import { getAgent } from './sandboxes.ts'
 import { cutThread } from './threads.ts'
 import { type ChatOptions, withinAgent } from './turn-options.ts'
@@ -118,7 +119,7 @@ function startRun(
       return yield* meteredTurn(open, signal, openModel =>
         turnWithTools(runtime, { agent, sandbox, environment, signal }, turnOptions, options => {
           runtime.loop?.entered(`${run.id} by ${engine.name}`)
-          return engine.run(turn, {
+          const events = engine.run(turn, {
             environment,
             cwd: sandbox.cwd,
             env: sandbox.envs,
@@ -128,6 +129,7 @@ function startRun(
             openModel,
             fetch: (url, init) => egress.fetch(sandbox.environmentId, url, { signal, ...init }),
           })
+          return withOwnCallIds(events, callIdsIn([...turn.history, ...turn.prompt]))
         }),
       )
     })

@@ -28,9 +28,17 @@ export function createModelGateway(
   })
 }
 
-/** The providers that can be called, and the model for who names none. Throws a ConfigError for one without a provider. */
+/** A key is taken out of all that a provider answers: a shorter one would take out words, or every such letter. */
+const MIN_KEY_CHARACTERS = 8
+
+const shortKey = (provider: string): string =>
+  `the key of ${provider} has fewer than ${MIN_KEY_CHARACTERS} characters: give the whole key, or no key where the provider wants none`
+
+/** The providers that can be called, and the model for who names none. Throws a ConfigError for one without a provider, and for a key that is none. */
 export function assertModel(config: ModelConfig, environment: Readonly<Record<string, string | undefined>>) {
   const providers = readProviders(config, environment)
+  const short = [...providers.values()].filter(({ key }) => key !== undefined && key.length < MIN_KEY_CHARACTERS)
+  if (short.length > 0) throw new ConfigError(short.map(({ name }) => shortKey(name)))
   const model = config.model ?? defaultModel(providers)
   try {
     if (model !== undefined) findModel(providers, model)

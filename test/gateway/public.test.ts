@@ -44,7 +44,7 @@ const plugins = (): Plugin[] => [
 ]
 const models = ['--model', 'anthropic/claude-sonnet-4-6', '--backend', 'e2b']
 const environment = {
-  ANTHROPIC_API_KEY: 'sk-real',
+  ANTHROPIC_API_KEY: 'sk-real-key',
   ANTHROPIC_BASE_URL: new URL(model.access('anthropic').baseUrl).origin,
 }
 const app = useApp([...models, '--public-url', publicUrl], environment, plugins)

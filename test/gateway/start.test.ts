@@ -13,15 +13,26 @@ cleanUpAfterEach()
 
 test('a key at start is enough for a default model', async () => {
   const { models } = await readConfig([], {})
-  const gateway = createModelGateway(openTemporary(), models, { OPENAI_API_KEY: 'k' }, () => {})
+  const gateway = createModelGateway(openTemporary(), models, { OPENAI_API_KEY: 'sk-of-openai' }, () => {})
   expect(gateway.defaultModel).toBe('openai/gpt-5.2')
   expect(createModelGateway(openTemporary(), models, {}, () => {}).defaultModel).toBeUndefined()
 })
 
+const short: [string, string[], Record<string, string>][] = [
+  ['of a known provider', [], { ANTHROPIC_API_KEY: 'sk-1234' }],
+  ['of a model by its URL', ['--model', 'lab/m', '--model-url', 'http://127.0.0.1:9/v1', '--model-key', 'x'], {}],
+]
+test.each(short)('a key %s of fewer than eight characters is refused, and not repeated', async (_, flags, keys) => {
+  const { models } = await readConfig(flags, {})
+  const open = () => createModelGateway(openTemporary(), models, keys, () => {})
+  expect(open).toThrow(/^the key of (anthropic|lab) has fewer than 8 characters: give the whole key/)
+  expect(open).not.toThrow(/sk-1234|\bx\b/)
+})
+
 test('flags name a local model, its window and its budgets', async () => {
   const flags = ['--model', 'ollama/qwen3:8b', '--model-url=http://127.0.0.1:9/v1', '--model-window', '40000']
-  const { models } = await readConfig([...flags, '--day-budget-usd', '2.5'], { THREADBOX_MODEL_KEY: 'secret' })
-  expect(models).toMatchObject({ modelKey: 'secret', budgets: { dayUsd: 2.5, threadUsd: 0 } })
+  const { models } = await readConfig([...flags, '--day-budget-usd', '2.5'], { THREADBOX_MODEL_KEY: 'a-secret' })
+  expect(models).toMatchObject({ modelKey: 'a-secret', budgets: { dayUsd: 2.5, threadUsd: 0 } })
   const gateway = createModelGateway(openTemporary(), models, {}, () => {})
   const budgets = {}
   const inside = { environmentId: 'e', via: 'relay' as const }

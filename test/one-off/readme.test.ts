@@ -48,7 +48,7 @@ async function startJob(shell: readonly string[], env: Record<string, string> = 
       ...plainEnvironment,
       PATH: `${at('bin')}:${plainEnvironment.PATH}`,
       THREADBOX_DATA_DIR: join(oneOffs.directory, '../data'),
-      ANTHROPIC_API_KEY: 'sk-test',
+      ANTHROPIC_API_KEY: 'sk-test-key',
       ANTHROPIC_BASE_URL: model.access('anthropic').baseUrl,
       ...env,
     },

@@ -111,7 +111,7 @@ test('has a model work on files that go in, and come out', async () => {
       'Fix',
       'it',
     ],
-    { env: { THREADBOX_MODEL_KEY: 'sk-test' } },
+    { env: { THREADBOX_MODEL_KEY: 'sk-test-key' } },
   )
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'I fix it. \nNow: the end\n' })
   expect(stderr).toStartWith('● Bash ')
