@@ -22,7 +22,7 @@ import { placeOf } from './http/preview/place.ts'
 import { previewRoutes } from './http/previews.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
-import { authorizationOf, type Upgrade } from './http/socket.ts'
+import { authorizationOf, type Sockets, type Upgrade } from './http/socket.ts'
 import { terminalRoutes } from './http/terminal.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
@@ -52,6 +52,12 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     const received = receivedAs.get(request) ?? request
     return server.upgrade?.(received, traffic.keepOpen(received, handlers), headers) ?? false
   }
+  const messages = createMemory({ bytes: bounds.messagesBytes, freeBytes: bounds.smallBodyBytes })
+  const sockets: Sockets = {
+    upgrade,
+    borrow: request => messages.borrow(keyOf(request)),
+    turn: request => traffic.turn(keyOf(request)),
+  }
   const api = new Elysia()
     .onError(({ error, code, request }) => {
       if (code === 'NOT_FOUND') return missing(request)
@@ -63,7 +69,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(sandboxRoutes(runtime))
     .use(execRoutes(runtime))
     .use(processRoutes(runtime))
-    .use(terminalRoutes(runtime, upgrade))
+    .use(terminalRoutes(runtime, sockets))
     .use(fileRoutes(runtime))
     .use(gitRoutes(runtime))
     .use(threadRoutes(runtime))
@@ -74,7 +80,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     .use(deployRoutes(runtime))
     .use(agentRoutes(runtime))
     .use(agentLogRoutes(runtime))
-    .use(previewRoutes(runtime, upgrade))
+    .use(previewRoutes(runtime, sockets))
 
   const routes = api.use(docsRoutes(api.routes, runtime.config.publicUrl))
 

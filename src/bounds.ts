@@ -12,6 +12,8 @@ export const bounds = {
   bodiesBytes: 128 * MIB,
   /** Of each body these do not count: commands and chats go through while large bodies wait. */
   smallBodyBytes: 64 * KIB,
+  /** Of all messages of WebSockets that wait for someone to read them, or for their end. */
+  messagesBytes: 128 * MIB,
   /** Of all calls to models that are on their way. */
   modelCallsBytes: 256 * MIB,
   /** Arrays and objects inside each other: deeper ones overflow the stack of whatever walks them later. */

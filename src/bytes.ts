@@ -44,6 +44,8 @@ export function movingBody({ body }: Request, stillMs = STILL_MS): ReadableStrea
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        // Others have their turn between two pieces.
+        await new Promise<void>(resolve => setImmediate(resolve))
         const late = Promise.withResolvers<never>()
         const timer = setTimeout(() => late.reject(new ApiError('request_timeout', still(stillMs))), stillMs)
         try {

@@ -5,7 +5,10 @@ export interface Memory {
 }
 
 export interface Loan extends Disposable {
-  /** Takes so many bytes more. False when there is no room for them now. */
+  /**
+   * Takes so many bytes more; less than 0 gives some back. False when there is no room for them now. Once disposed of, it
+   * counts nothing.
+   */
   grow(bytes: number): boolean
 }
 
@@ -23,6 +26,7 @@ export function createMemory({ bytes: most, freeBytes = 0 }: MemoryOptions): Mem
     borrow(owner) {
       let held = 0
       let counted = 0
+      let isOver = false
       const count = (bytes: number) => {
         const own = (owners.get(owner) ?? 0) + bytes
         if (own > 0) owners.set(owner, own)
@@ -32,6 +36,7 @@ export function createMemory({ bytes: most, freeBytes = 0 }: MemoryOptions): Mem
       }
       return {
         grow(bytes) {
+          if (isOver) return true
           const more = Math.max(0, held + bytes - freeBytes) - counted
           if (more > 0 && (taken + more > most || (owners.get(owner) ?? 0) + more > most / 2)) return false
           held += bytes
@@ -39,8 +44,8 @@ export function createMemory({ bytes: most, freeBytes = 0 }: MemoryOptions): Mem
           return true
         },
         [Symbol.dispose]() {
+          isOver = true
           count(-counted)
-          held = 0
         },
       }
     },

@@ -28,6 +28,8 @@ export function sourceOf(stream: Readable): Source {
       held = undefined
       return bytes
     }
+    // Others have their turn, and what comes byte by byte is more by then.
+    await new Promise<void>(resolve => setImmediate(resolve))
     coming ??= iterator.next()
     const next = await coming
     coming = undefined

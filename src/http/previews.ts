@@ -11,7 +11,7 @@ import { Lifetime, lifetimeMs } from './lifetime.ts'
 import { forward } from './preview/forward.ts'
 import { endsOf, placeOf, portOf, seenFrom } from './preview/place.ts'
 import { isWebSocket, joinSocket } from './preview/socket.ts'
-import type { Upgrade } from './socket.ts'
+import type { Sockets } from './socket.ts'
 
 const PortParams = Type.Object({ sandboxId: Type.String(), port: Type.String() })
 
@@ -23,8 +23,8 @@ const CreateLink = Type.Object({ expiresIn: Lifetime })
 /** Any method: the request is the server's inside. */
 const passed = { params: PathParams, parse: 'none', detail: { hide: true } } as const
 
-export const previewRoutes = (runtime: Runtime, upgrade: Upgrade) => {
-  const preview = ({ request }: { request: Request }) => show(runtime, request, upgrade)
+export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
+  const preview = ({ request }: { request: Request }) => show(runtime, request, sockets)
   return new Elysia({ prefix: '/v1/sandboxes/:sandboxId/ports/:port' })
     .post(
       '/link',
@@ -47,7 +47,7 @@ export const previewRoutes = (runtime: Runtime, upgrade: Upgrade) => {
     .all('/*', preview, passed)
 }
 
-async function show(runtime: Runtime, request: Request, upgrade: Upgrade): Promise<Response> {
+async function show(runtime: Runtime, request: Request, sockets: Sockets): Promise<Response> {
   const place = placeOf(request)
   if (!place) throw new ApiError('not_found', 'There is no such endpoint.')
   const ends = endsOf(runtime.config.publicUrl, request, place)
@@ -60,7 +60,7 @@ async function show(runtime: Runtime, request: Request, upgrade: Upgrade): Promi
   const preview = await openPreview(runtime, callerOrVisitorOf(request), { sandboxId: place.sandboxId, port })
   try {
     request.signal.throwIfAborted()
-    if (isWebSocket(request)) return await joinSocket(preview, request, ends, upgrade)
+    if (isWebSocket(request)) return await joinSocket(preview, request, ends, sockets)
     return await forward(preview, request, ends)
   } catch (error) {
     preview.stream.destroy()

@@ -1,5 +1,6 @@
 import type { ServerWebSocket, WebSocketHandler } from 'bun'
 import { ApiError } from '../errors.ts'
+import type { Loan } from '../memory.ts'
 import { isAdmitted } from './caller.ts'
 
 /** The other end of a WebSocket: a browser, or a program of the caller. */
@@ -17,6 +18,15 @@ export interface SocketHandlers {
 
 /** Turns a request into a WebSocket. False when the request asks for none. */
 export type Upgrade = (request: Request, handlers: SocketHandlers, headers?: Headers) => boolean
+
+/** What WebSockets have of the server, each a bounded share. */
+export interface Sockets {
+  upgrade: Upgrade
+  /** For messages that wait, of all sockets. To be disposed of when the socket has closed. */
+  borrow(request: Request): Loan
+  /** Waited for between two messages to the peer: others are answered meanwhile. */
+  turn(request: Request): Promise<void>
+}
 
 /** The largest message that a peer may send. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024

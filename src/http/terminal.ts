@@ -3,11 +3,12 @@ import { Elysia } from 'elysia'
 import { outputOf, useProcesses } from '../core/processes.ts'
 import { ApiError } from '../errors.ts'
 import { objectOf, parseJson } from '../json.ts'
+import type { Loan } from '../memory.ts'
 import type { EnvironmentProcesses } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { callerOf } from './caller.ts'
 import { Flag, Offset, ProcessParams } from './schema.ts'
-import { acceptance, type Peer, type SocketHandlers, type Upgrade, upgraded, WAITING_MESSAGE_BYTES } from './socket.ts'
+import { acceptance, type Peer, type SocketHandlers, type Sockets, upgraded, WAITING_MESSAGE_BYTES } from './socket.ts'
 
 const Query = Type.Object({
   offset: Type.Optional(Offset),
@@ -15,7 +16,7 @@ const Query = Type.Object({
 })
 
 /** What waits for a peer that does not read; the process's ring has the rest. */
-const MAX_UNSENT_BYTES = 1024 * 1024
+const MAX_UNSENT_BYTES = 256 * 1024
 /** What waits for a process that does not read. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 /** Keeps proxies between from closing a silent terminal, and finds out who is gone. */
@@ -27,9 +28,10 @@ const NORMAL = 1000
 const UNSUPPORTED = 1003
 const TOO_MUCH = 1009
 const FAILED = 1011
+const TRY_LATER = 1013
 
 /** A process's terminal as a WebSocket: bytes both ways as binary messages, all else as JSON in text messages. */
-export const terminalRoutes = (runtime: Runtime, upgrade: Upgrade) =>
+export const terminalRoutes = (runtime: Runtime, sockets: Sockets) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes/:pid/terminal' }).get(
     '/',
     async ({ request, params, query: { offset = '0', hangup } }) => {
@@ -38,8 +40,10 @@ export const terminalRoutes = (runtime: Runtime, upgrade: Upgrade) =>
       const pid = Number(params.pid)
       const { pty } = await processes.get(pid)
       if (!pty) throw new ApiError('invalid_request', `The process ${pid} has no terminal.`)
-      const handlers = terminalOf(processes, pid, { hold, offset: Number(offset), hangup: hangup === 'true' })
-      return upgraded(upgrade, request, handlers, acceptance(request))
+      const shares = { giveWay: () => sockets.turn(request), borrow: () => sockets.borrow(request) }
+      const options = { hold, offset: Number(offset), hangup: hangup === 'true', ...shares }
+      const handlers = terminalOf(processes, pid, options)
+      return upgraded(sockets.upgrade, request, handlers, acceptance(request))
     },
     { params: ProcessParams, query: Query },
   )
@@ -52,10 +56,18 @@ function assertOrigin(request: Request, origins: readonly string[] | undefined):
   }
 }
 
+interface TerminalOptions {
+  hold: () => Disposable
+  offset: number
+  hangup: boolean
+  borrow: () => Loan
+  giveWay: () => Promise<void>
+}
+
 function terminalOf(
   processes: EnvironmentProcesses,
   pid: number,
-  { hold, offset, hangup }: { hold: () => Disposable; offset: number; hangup: boolean },
+  { hold, offset, hangup, borrow, giveWay }: TerminalOptions,
 ): SocketHandlers {
   const gone = new AbortController()
   const { signal } = gone
@@ -64,11 +76,13 @@ function terminalOf(
   let unread = 0
   let pings: Timer | undefined
   let use: Disposable | undefined
+  let loan: Loan | undefined
 
   const show = async (peer: Peer) => {
     for await (const event of outputOf(processes, pid, { offset, follow: true, signal })) {
       if (event.type === 'exit' || event.type === 'gap') peer.send(JSON.stringify(event))
       else peer.send(event.bytes)
+      await giveWay()
       while (peer.getBufferedAmount() > MAX_UNSENT_BYTES && !signal.aborted) await drained.promise
     }
   }
@@ -76,12 +90,14 @@ function terminalOf(
     const size = bytes + WAITING_MESSAGE_BYTES
     unread += size
     if (unread > MAX_UNREAD_BYTES) return peer.close(TOO_MUCH, 'the process does not read')
+    if (loan?.grow(size) === false) return peer.close(TRY_LATER, 'too much waits for processes that do not read')
     turn = turn
       .then(() => (signal.aborted ? undefined : work()))
       // What it has printed last, and its exit, are still to be shown.
       .catch(error => isEnded(error) || fail(peer, error))
       .then(() => {
         unread -= size
+        loan?.grow(-size)
       })
   }
   const fail = (peer: Peer, error: unknown) => {
@@ -92,6 +108,7 @@ function terminalOf(
   return {
     open(peer) {
       use = hold()
+      loan = borrow()
       pings = setInterval(() => peer.ping(), PING_MS)
       show(peer).then(
         () => peer.close(NORMAL),
@@ -115,6 +132,8 @@ function terminalOf(
     close() {
       clearInterval(pings)
       use?.[Symbol.dispose]()
+      loan?.[Symbol.dispose]()
+      loan = undefined
       gone.abort()
       drained.resolve()
       // One that is gone already needs nothing.

@@ -24,6 +24,8 @@ export interface Traffic {
    * nothing. Throws what `answer` does, and rate_limit_exceeded when the key has too much open.
    */
   carry(request: Request, options: CarryOptions, answer: () => Promise<Response>): Promise<Response>
+  /** Resolves when it is the turn of this key. */
+  turn(key: string): Promise<void>
   /** The request becomes a WebSocket, which counts as open up to its end. */
   keepOpen(request: Request, handlers: SocketHandlers): SocketHandlers
 }
@@ -48,6 +50,7 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
   const open = new WeakMap<Request, Disposable>()
 
   return {
+    turn: key => turns.next(key),
     async carry(request, { key, isForeign }, answer) {
       // What ends things makes room, so it has room.
       const share = request.method === 'DELETE' ? undefined : shares.open(key)

@@ -68,3 +68,22 @@ test('a body of which nothing comes any more is given up', async () => {
   await expect(readBody(request, 100, { stillMs: 20 })).rejects.toMatchObject({ code: 'request_timeout', status: 408 })
   await until(async () => isCancelled)
 })
+
+test('what was let go counts nothing more, and what is given back has room again', () => {
+  const memory = createMemory({ bytes: 100 })
+  const loan = memory.borrow('a')
+  expect([loan.grow(50), loan.grow(1), loan.grow(-20), loan.grow(20), loan.grow(1)]).toEqual([
+    true,
+    false,
+    true,
+    true,
+    false,
+  ])
+  loan[Symbol.dispose]()
+  expect([loan.grow(-50), loan.grow(1000), memory.borrow('a').grow(50), memory.borrow('b').grow(51)]).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ])
+})

@@ -361,4 +361,12 @@ describe('what a hostile server says', () => {
     for (let count = 0; count < 100_000; count++) client.socket.send('x')
     expect((await client.ended).code).toBe(1013)
   })
+
+  test('nothing, and takes nothing: what callers of one key send by many sockets is bounded too: regression', async () => {
+    const clients = await Promise.all(Array.from({ length: 5 }, () => opened(RAW, rawPath('deaf'))))
+    for (const { socket } of clients) socket.send(new Uint8Array(15_000_000))
+    const first = await Promise.race(clients.map(client => client.ended))
+    expect(first).toMatchObject({ code: 1013, reason: 'Too much waits for servers that do not read.' })
+    for (const { socket } of clients) socket.close()
+  })
 })

@@ -14,7 +14,7 @@ export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9,
 /** A server that breaks the protocol, with the code that it is told. */
 export class ProtocolError extends Error {
   constructor(
-    readonly code: 1002 | 1007 | 1009,
+    readonly code: 1002 | 1007 | 1009 | 1013,
     message: string,
   ) {
     super(message)
@@ -22,6 +22,8 @@ export class ProtocolError extends Error {
 }
 
 const MAX_CONTROL_BYTES = 125
+/** A message in pieces of one byte takes a hundred times its size until they are put together. */
+const MAX_SMALL_PIECES = 1024
 const LENGTH_OF_16_BITS = 126
 const LENGTH_OF_64_BITS = 127
 const MASK_BYTES = 4
@@ -54,14 +56,20 @@ export function closeFrame(code: number | undefined, reason = ''): Buffer {
 
 /**
  * The messages of a server, put together, until it closes or its stream ends; a close is the last. Throws a
- * ProtocolError for one of more than `maxBytes`, and for all that the RFC forbids.
+ * ProtocolError for one of more than `maxBytes`, for all that the RFC forbids, and when `take` says that there is no
+ * room for so many bytes more. What was taken is given back when the message was dealt with.
  */
-export async function* readMessages(source: Source, maxBytes: number): AsyncGenerator<Message, void> {
+export async function* readMessages(
+  source: Source,
+  maxBytes: number,
+  take: (bytes: number) => boolean = () => true,
+): AsyncGenerator<Message, void> {
   let opcode: number | undefined
   let pieces: Buffer[] = []
+  let small: Buffer[] = []
   let bytes = 0
   for (;;) {
-    const frame = await readFrame(source, maxBytes - bytes)
+    const frame = await readFrame(source, maxBytes - bytes, take)
     if (!frame) return
     if (frame.opcode >= opcodes.close) {
       const control = controlOf(frame.opcode, frame.payload)
@@ -74,18 +82,23 @@ export async function* readMessages(source: Source, maxBytes: number): AsyncGene
     }
     opcode ??= frame.opcode
     // An empty part counts for no bound: there could be any number of them.
-    if (frame.payload.byteLength > 0) pieces.push(frame.payload)
+    if (frame.payload.byteLength > 0) small.push(frame.payload)
     bytes += frame.payload.byteLength
+    if (small.length >= MAX_SMALL_PIECES || frame.isLast) {
+      pieces.push(Buffer.concat(small))
+      small = []
+    }
     if (!frame.isLast) continue
     const whole = Buffer.concat(pieces)
     yield opcode === opcodes.text ? { kind: 'text', text: textOf(whole) } : { kind: 'binary', bytes: whole }
+    take(-bytes)
     opcode = undefined
     pieces = []
     bytes = 0
   }
 }
 
-async function readFrame(source: Source, maxBytes: number) {
+async function readFrame(source: Source, maxBytes: number, take: (bytes: number) => boolean) {
   const start = await exactly(source, 2, true)
   if (!start) return undefined
   const [first = 0, second = 0] = start
@@ -103,6 +116,7 @@ async function readFrame(source: Source, maxBytes: number) {
   if (size === LENGTH_OF_16_BITS) size = (await exactly(source, 2)).readUInt16BE()
   else if (size === LENGTH_OF_64_BITS) size = Number((await exactly(source, 8)).readBigUInt64BE())
   if (opcode < opcodes.close && size > maxBytes) throw new ProtocolError(1009, 'a message is too long')
+  if (opcode < opcodes.close && !take(size)) throw new ProtocolError(1013, 'too many messages wait')
   return { opcode, isLast, payload: await exactly(source, size) }
 }
 

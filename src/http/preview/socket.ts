@@ -10,7 +10,7 @@ import {
   foreignProtocolsOf,
   type Peer,
   type SocketHandlers,
-  type Upgrade,
+  type Sockets,
   upgraded,
   WAITING_MESSAGE_BYTES,
 } from '../socket.ts'
@@ -33,7 +33,7 @@ export const isWebSocket = ({ method, headers }: Request): boolean =>
   method === 'GET' && /(^|[\s,])websocket([\s,]|$)/i.test(headers.get('upgrade') ?? '')
 
 /** Joins the caller's WebSocket to one of the server inside. A server that refuses the upgrade has its answer passed on. */
-export async function joinSocket(preview: Preview, request: Request, ends: Ends, upgrade: Upgrade): Promise<Response> {
+export async function joinSocket(preview: Preview, request: Request, ends: Ends, sockets: Sockets): Promise<Response> {
   const { stream } = preview
   const abort = () => void stream.destroy()
   request.signal.addEventListener('abort', abort)
@@ -55,7 +55,7 @@ export async function joinSocket(preview: Preview, request: Request, ends: Ends,
   const protocol = agreedProtocol(answer.head.headers, key, offered)
   request.signal.removeEventListener('abort', abort)
   const reply = protocol === undefined ? acceptance(request) : new Headers({ 'sec-websocket-protocol': protocol })
-  return upgraded(upgrade, request, handlersOf(preview, source), reply)
+  return upgraded(sockets.upgrade, request, handlersOf(preview, source, request, sockets), reply)
 }
 
 /** Throws a Refusal when it is no WebSocket as it was asked for. */
@@ -72,7 +72,13 @@ function agreedProtocol(headers: readonly Header[], key: string, offered: readon
   return protocol
 }
 
-function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers {
+function handlersOf(
+  { stream, moved }: Preview,
+  source: Source,
+  request: Request,
+  { borrow, turn }: Sockets,
+): SocketHandlers {
+  const loan = borrow(request)
   let drained = Promise.withResolvers<void>()
   let isClosed = false
   let waiting = 0
@@ -97,7 +103,8 @@ function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers 
   }
 
   const pump = async (peer: Peer) => {
-    for await (const message of readMessages(source, MAX_BYTES)) {
+    for await (const message of readMessages(source, MAX_BYTES, bytes => loan.grow(bytes))) {
+      await turn(request)
       if (isClosed) continue
       moved()
       if (message.kind !== 'close') {
@@ -131,9 +138,15 @@ function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers 
       const [opcode, payload] = typeof data === 'string' ? [opcodes.text, Buffer.from(data)] : [opcodes.binary, data]
       if (stream.destroyed || stream.writableEnded) return
       const size = payload.byteLength + WAITING_MESSAGE_BYTES
+      if (!loan.grow(size)) {
+        peer.close(1013, 'Too much waits for servers that do not read.')
+        stream.destroy()
+        return
+      }
       waiting += size
       stream.write(frameOf(opcode, payload), () => {
         waiting -= size
+        loan.grow(-size)
       })
       if (waiting <= 2 * MAX_BYTES) return
       peer.close(1013, 'The server in the sandbox takes no more.')
@@ -142,6 +155,7 @@ function handlersOf({ stream, moved }: Preview, source: Source): SocketHandlers 
     drain: () => drained.resolve(),
     close(_, code, reason) {
       isClosed = true
+      loan[Symbol.dispose]()
       clearInterval(ping)
       drained.resolve()
       // 1006: it was lost without a word.
