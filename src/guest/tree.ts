@@ -35,8 +35,10 @@ export function createTrees(libc: Libc): Trees {
       return last
     },
     confirm(pid, mark) {
-      // Where root inside can lower it for pid 1, it may have done so in between.
-      if (!carries(pid, mark)) process.exit(1)
+      // Where root inside can lower it for pid 1, it may have done so in between. What has ended already may have left others.
+      const limits = limitsOf(pid)
+      if (limits === '' ? processIds().some(each => isStray(limitsOf(each), last)) : !carries(limits, mark))
+        process.exit(1)
     },
     async kill(mark) {
       // Stopped first: a tree that forks as fast as it dies would never end.
@@ -49,12 +51,21 @@ export function createTrees(libc: Libc): Trees {
   }
 }
 
-const carries = (pid: number, mark: bigint) => limitsOf(pid).includes(`Max file locks            ${mark} `)
+const carries = (limits: string, mark: bigint) => limits.includes(`Max file locks            ${mark} `)
+
+/** Whether it has a limit that is no mark which was given. Processes that come from outside have none. */
+function isStray(limits: string, last: bigint): boolean {
+  const [, soft, hard] = /^Max file locks +(\d+) +(\w+) /m.exec(limits) ?? []
+  return soft !== undefined && (soft !== hard || BigInt(soft) < last)
+}
+
+const processIds = () =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter(pid => pid > 0)
 
 function alive(mark: bigint): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter(pid => pid > 0 && pid !== process.pid && carries(pid, mark) && !isZombie(pid))
+  return processIds().filter(pid => pid !== process.pid && carries(limitsOf(pid), mark) && !isZombie(pid))
 }
 
 /** Empty when it cannot be read. */
