@@ -109,8 +109,8 @@ export function writeGrant(db: Database, prefix: string, grant: Grant): string {
 /** Throws unauthorized for a text that was not written here, is over, or was made by a key that is revoked or over. */
 export function readGrant<Written extends Grant>(db: Database, prefix: string, text: string): Written {
   const what = prefix === TOKEN_PREFIX ? 'token' : 'link'
-  const [body = '', signature = ''] = text.slice(prefix.length).split('.')
-  if (!text.startsWith(prefix) || !equal(signature, sign(db, prefix, body))) {
+  const [body = '', signature = '', ...more] = text.slice(prefix.length).split('.', 3)
+  if (!text.startsWith(prefix) || more.length > 0 || !equal(signature, sign(db, prefix, body))) {
     throw new ApiError('unauthorized', `The ${what} is not known.`)
   }
   const grant = JSON.parse(Buffer.from(body, 'base64url').toString()) as Written

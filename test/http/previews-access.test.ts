@@ -111,8 +111,21 @@ describe('a link', () => {
         .toString()
         .replace(/"expires":\d+/, '"expires":9999999999'),
     )
-    for (const forged of [`${later.toString('base64url')}.${signature}`, `${body}.`, `${body}`, `.${signature}`, '']) {
+    for (const forged of [
+      `${later.toString('base64url')}.${signature}`,
+      `${body}.`,
+      `${body}`,
+      `.${signature}`,
+      '',
+      `${body}.${signature}.x`,
+      `${body}.${signature}.`,
+    ]) {
       expect(await outcome(await open(`${app.url}${home}/tbl_${forged}/`))).toBe('401 unauthorized')
+    }
+    const bearer = await token({})
+    expect((await app.request('GET', '/v1/sandboxes', { key: bearer })).status).toBe(200)
+    for (const key of [`${bearer}.x`, `${bearer}.`, `${bearer}..`]) {
+      expect(await outcome(await app.request('GET', '/v1/sandboxes', { key }))).toBe('401 unauthorized')
     }
     const { id: teamId } = findTeam(app.runtime.db, 'default')!
     const past = createLink(app.runtime, { teamId }, { sandbox, port: PORT, lifetimeMs: -1000 })

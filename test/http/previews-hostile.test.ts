@@ -105,6 +105,18 @@ test('a page is a stranger on this origin, whatever it says of itself: regressio
     'alt-svc: h3=":443"',
     'x-accel-redirect: /internal',
     'x-sendfile: /etc/passwd',
+    'x-litespeed-location: /internal',
+    'x-sourcemap: https://evil.example/map',
+    'sourcemap: https://evil.example/map',
+    'link: <https://evil.example>; rel=preload; as=script',
+    'refresh: 0; url=https://evil.example',
+    'server: threadbox',
+    'set-login: logged-in',
+    'origin-agent-cluster: ?1',
+    'content-security-policy-report-only: report-uri https://evil.example',
+    'cdn-cache-control: public',
+    'surrogate-control: max-age=9',
+    'some-header-of-tomorrow: all',
   ]
   const { headers } = await get(raw('HTTP/1.1 200 OK', ...lines, 'content-length: 0', '', ''))
   expect(headers.get('content-security-policy')).toBe(
@@ -117,6 +129,24 @@ test('a page is a stranger on this origin, whatever it says of itself: regressio
     'content-security-policy',
     'referrer-policy',
   ])
+})
+
+describe('an answer is for its caller alone: regression', () => {
+  const said: [string, string[], string][] = [
+    ['nothing', [], 'private'],
+    ['public', ['public'], 'private'],
+    ['public for a minute', ['Public, max-age=60'], 'private, max-age=60'],
+    ['shared caches', ['public, s-maxage=600, immutable', 'proxy-revalidate'], 'private, immutable'],
+    ['private for some headers', ['private="set-cookie", max-age=5'], 'private, max-age=5'],
+    ['no cache for some headers', ['no-cache="x, y"'], 'private, no-cache'],
+    ['no store', ['no-store, no-cache, must-revalidate'], 'private, no-store, no-cache, must-revalidate'],
+    ['quotes without end', [`${'a="'.repeat(900)}, PUBLIC`], 'private'],
+  ]
+  test.each(said)('%s', async (_, given, wanted) => {
+    const lines = given.map(value => `cache-control: ${value}`)
+    const { headers } = await get(raw('HTTP/1.1 200 OK', ...lines, 'content-length: 0', '', ''))
+    expect(headers.get('cache-control')).toBe(wanted)
+  })
 })
 
 describe('cookies of a server inside: regression', () => {

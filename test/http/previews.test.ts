@@ -211,7 +211,7 @@ describe('an answer', () => {
       Object.fromEntries([...headers].filter(([name]) => !/^(date|content-length|referrer|content-sec)/.test(name))),
     ).toEqual({
       etag: '"1"',
-      'cache-control': 'max-age=9',
+      'cache-control': 'private, max-age=9',
       'content-encoding': 'x-own',
       'x-a': '1, 2',
       vary: 'accept, origin',
