@@ -12,6 +12,7 @@ import { saveAgent } from '../db/agents.ts'
 import { rememberEngines, rememberPlugin } from '../db/backends.ts'
 import { sync, syncEachSecond } from '../db/lasting.ts'
 import { lockDirectory } from '../db/lock.ts'
+import { assertKey } from '../db/seal.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
 import { type OpenDiskSpace, openDiskSpace } from '../disk-space.ts'
 import { createEgress } from '../egress/egress.ts'
@@ -56,6 +57,8 @@ export async function openRuntime(
   const { dataDirectory } = config
   const diskSpace = await openDisk(config, log)
   const db = await openIn(dataDirectory)
+  const unreadable = assertKey(db)
+  if (unreadable) log(unreadable)
   const lock = lockDirectory(dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${dataDirectory}`)
   const gateway = createModelGateway(db, config.models, process.env, log, config.publicUrl)

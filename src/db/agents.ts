@@ -5,7 +5,7 @@ import { newId, now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
-import { isSecretEnvs, seal, unseal } from './seal.ts'
+import { isSecretEnvs, seal, unseal, unsealed } from './seal.ts'
 
 /** What each sandbox of an agent starts with. */
 export interface AgentSandbox {
@@ -81,8 +81,15 @@ export const isAgentOptions = (value: unknown): value is AgentOptions => isObjec
 
 const toAgent = (db: Database, { sandbox, options, ...row }: Row): Agent => ({
   ...present<Omit<Agent, 'sandbox' | 'options'>>(row),
-  sandbox: readJson(unseal(db, sandbox, 'agents.sandbox', row.id), 'agents.sandbox', isAgentSandbox),
-  options: readJson(unseal(db, options, 'agents.options', row.id), 'agents.options', isAgentOptions),
+  // Read when they are asked for: one that cannot be decrypted can still be listed and removed.
+  get sandbox() {
+    const text = unsealed('agent', () => unseal(db, sandbox, 'agents.sandbox', row.id))
+    return readJson(text, 'agents.sandbox', isAgentSandbox)
+  },
+  get options() {
+    const text = unsealed('agent', () => unseal(db, options, 'agents.options', row.id))
+    return readJson(text, 'agents.options', isAgentOptions)
+  },
 })
 
 /** What holds secrets is encrypted: variables, and the headers and variables of MCP servers. */

@@ -3,7 +3,7 @@ import { isObject } from '../json.ts'
 import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
-import { isSecretEnvs, seal, unseal } from './seal.ts'
+import { isSecretEnvs, seal, unseal, unsealed } from './seal.ts'
 
 /** Rules as they were written. No `allowOut` is no opinion. */
 export interface NetworkRules {
@@ -61,7 +61,11 @@ const isNetwork = (value: unknown): value is SandboxNetwork =>
 const toSandbox = (db: Database, { envs, network, ...row }: Row): Sandbox => ({
   ...present<Omit<Sandbox, 'envs' | 'network'>>(row),
   network: readJson(network, 'sandboxes.network', isNetwork),
-  envs: readJson(unseal(db, envs, 'sandboxes.envs', row.id), 'sandboxes.envs', isStringRecord),
+  // Read when they are asked for: one that cannot be decrypted can still be listed and deleted.
+  get envs() {
+    const text = unsealed('sandbox', () => unseal(db, envs, 'sandboxes.envs', row.id))
+    return readJson(text, 'sandboxes.envs', isStringRecord)
+  },
 })
 
 /** Throws when the id or the environment is there already. */

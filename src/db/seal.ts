@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { ApiError } from '../errors.ts'
 import { isObject } from '../json.ts'
 
 /**
@@ -14,6 +15,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const PREFIX = 'sealed'
+const NAME_CHARS = 8
 
 interface Key {
   bytes: Buffer
@@ -50,6 +52,44 @@ export function unseal(db: Database, stored: string, column: string, id: string)
   return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
 
+/** What `read` gives. Throws sandbox_unavailable, which says whose secrets cannot be read, in place of its error. */
+export function unsealed(whose: 'sandbox' | 'agent', read: () => string): string {
+  try {
+    return read()
+  } catch {
+    const remedy = 'The operator has to put threadbox.key back as it was; without it, delete it and make it anew.'
+    throw new ApiError('sandbox_unavailable', `What the ${whose} has encrypted cannot be read. ${remedy}`)
+  }
+}
+
+/**
+ * Throws when nothing that is encrypted in the database was encrypted with the key that is there: another would be used
+ * from here on, and all else be lost. Says on how many rows that is true when it is so of a part of them only.
+ */
+export function assertKey(db: Database): string | undefined {
+  const names = keyNames(db)
+  if (names.length === 0) return undefined
+  const key = findKey(db)
+  const others = names.filter(({ name }) => name !== key?.name)
+  if (others.length === 0) return undefined
+  const wanted = others.map(({ name, rows }) => `${rows} with key ${name}`).join(', ')
+  const now = key ? `${keyFile(db)} is key ${key.name}` : `${keyFile(db)} is missing`
+  const text = `${now}, but the database has secrets that were encrypted with another: ${wanted}.`
+  if (others.length < names.length) return `${text} Those cannot be read; what has them can be deleted.`
+  throw new Error(`${text} Put that key file back, from the backup that the database is of.`)
+}
+
+/** The keys that what is encrypted was encrypted with, and how often. */
+const keyNames = (db: Database): { name: string; rows: number }[] =>
+  db
+    .query<{ name: string; rows: number }, []>(
+      `select substr(text, ${PREFIX.length + 2}, ${NAME_CHARS}) as name, count(*) as rows from (
+         select envs as text from sandboxes union all select sandbox from agents union all select options from agents
+         union all select env from agents union all select definition from deployments
+       ) where text glob '${PREFIX}:*' group by name order by rows desc`,
+    )
+    .all()
+
 /** Whether there is a variable at all: what holds none is stored as it is, and wants no key. */
 export const isSecretEnvs = (envs: unknown): boolean => isObject(envs) && Object.keys(envs).length > 0
 
@@ -69,13 +109,15 @@ function findKey(db: Database): Key | undefined {
   }
   const bytes = Buffer.from(text.trim(), 'base64')
   if (bytes.byteLength !== KEY_BYTES) throw new Error(`${keyFile(db)} is no key.`)
-  const key = { bytes, name: createHash('sha256').update(bytes).digest('hex').slice(0, 8) }
+  const key = { bytes, name: createHash('sha256').update(bytes).digest('hex').slice(0, NAME_CHARS) }
   keys.set(db, key)
   return key
 }
 
 /** Whole or not at all; of two processes that make it at once, one does. */
 function makeKey(db: Database): Key {
+  // Another key beside what the lost one has encrypted would hide that it is lost.
+  assertKey(db)
   const path = keyFile(db)
   const draft = `${path}.${crypto.randomUUID()}`
   writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flush: true })

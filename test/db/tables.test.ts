@@ -108,7 +108,7 @@ describe('agents', () => {
     const { id: teamId } = ensureTeam(db, 'team')
     saveAgent(db, teamId, input)
     db.run(`update agents set sandbox = '{"files":{"/a":1},"envs":{},"setup":[],"limits":{}}'`)
-    expect(() => findAgent(db, teamId, 'echo')).toThrow('agents.sandbox')
+    expect(() => findAgent(db, teamId, 'echo')?.sandbox).toThrow('agents.sandbox')
   })
 })
 
