@@ -25,6 +25,17 @@ export interface BodyOptions {
   take?: (bytes: number) => void
 }
 
+/** Bytes in parts of at most so many, without a copy. */
+export function* partsOf(bytes: Uint8Array, maxBytes: number): Generator<Uint8Array, void> {
+  for (let at = 0; at < bytes.byteLength; at += maxBytes) yield bytes.subarray(at, at + maxBytes)
+}
+
+/**
+ * Of a stream of server-sent events, for the parser that the AI SDK has: it looks to the end of what it is given from
+ * each CR that it finds there.
+ */
+export const EVENT_BYTES = 16 * 1024
+
 /** A request's whole body; undefined when it is, or says that it is, more than `maxBytes`. Throws as `movingBody` does. */
 export async function readBody(
   request: Request,

@@ -1,3 +1,4 @@
+import { EVENT_BYTES, partsOf } from '../bytes.ts'
 import { answerHeaders, upstreamHeaders } from './headers.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { Provider } from './providers.ts'
@@ -113,7 +114,7 @@ export function startCall(outgoing: Outgoing): Call {
               const { done, value } = await reader.read()
               if (!done) passed.push(value)
               const clean = done ? redactor.end() : redactor.push(value)
-              if (clean.byteLength > 0) controller.enqueue(clean)
+              for (const part of partsOf(clean, EVENT_BYTES)) controller.enqueue(part)
               if (clean.byteLength > 0) return
               if (done) break
             }

@@ -1,5 +1,6 @@
 import { createMCPClient, type MCPClient, type MCPClientConfig, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { type JSONSchema7, jsonSchema } from 'ai'
+import { EVENT_BYTES, partsOf } from '../../../src/bytes.ts'
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineContext, EngineEvent, McpServer } from '../../../src/plugin.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -80,7 +81,10 @@ function bounded(response: Response, onEndless: (error: Error) => void): Respons
   const counting = new TransformStream<Uint8Array, Uint8Array>({
     transform(bytes, controller) {
       left -= bytes.byteLength
-      if (left >= 0) return controller.enqueue(bytes)
+      if (left >= 0) {
+        for (const part of partsOf(bytes, EVENT_BYTES)) controller.enqueue(part)
+        return
+      }
       const error = new Error('it answers without end')
       controller.error(error)
       onEndless(error)
