@@ -160,7 +160,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
 /** A request for the operator: its path without what may be a secret, as a link, and no longer than a line. */
 function nameOf({ method, url }: Request): string {
   const path = new URL(url).pathname.slice(0, 150)
-  return `${method} ${path.replace(/\/ports\/.*$/, '/ports/…')}`
+  return `${method} ${path.split('/ports/', 1)[0]}`
 }
 
 /** What anyone may ask for. */

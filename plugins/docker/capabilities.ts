@@ -46,8 +46,8 @@ export function createCapabilities(engine: DockerEngine, dataDirectory: string):
       isWithoutQuota = true
       return true
     }
-    if (tried.seccomp === undefined || !/opening seccomp profile|seccomp profile.*no such file/i.test(error.message))
-      return false
+    const isUnread = /opening seccomp profile/i.test(error.message) || /no such file/i.test(error.message)
+    if (tried.seccomp === undefined || !isUnread || !/seccomp profile/i.test(error.message)) return false
     if (tried.seccomp === profile) {
       mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
       writeFileSync(profileFile, profile)

@@ -67,4 +67,5 @@ export async function makeContainer(supplies: Supplies, id: string, wanted: Want
   return { made, imageId: image.id, connection }
 }
 
-const isGuestMissing = (error: unknown) => /ld-linux.*(no such file|not found)/is.test(messageOf(error))
+const isGuestMissing = (error: unknown) =>
+  /ld-linux/i.test(messageOf(error)) && /no such file|not found/i.test(messageOf(error))

@@ -20,7 +20,7 @@ function nearRanges(): Range[] {
 /** `10.0.0.5/24` is 10.0.0.0/24. A link of half of all addresses is a tunnel's: it leads to the internet. */
 function networkOf(cidr: string): Range[] {
   const [address = '', bits = ''] = cidr.split('/')
-  const host = parseRange(address.replace(/%.*$/, ''))
+  const host = parseRange(address.split('%', 1)[0] ?? '')
   return host ? cut(host, Number(bits)) : []
 }
 

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Node, parse } from 'acorn'
+import { full } from 'acorn-walk'
+
+/**
+ * No regular expression may look at a part of its text again and again: a caller, a program in a sandbox, a page or a model
+ * would hold the whole server up with it. `(a+)+`, and also `a*b*$`, which is quadratic, and ` +$`, which begins anew at each
+ * space. Cut such a text by hand, or say here why nobody else can write it, or why it is short.
+ */
+
+/** In this process, and not by a program of its own. */
+process.env.RECHECK_BACKEND = 'pure'
+const { checkSync } = await import('recheck')
+
+const root = join(import.meta.dir, '..')
+const files = [...new Bun.Glob('{src,plugins}/**/*.ts').scanSync(root)]
+  .filter(file => !file.includes('node_modules') && !file.endsWith('.d.ts'))
+  .sort()
+
+interface Expression {
+  file: string
+  source: string
+  flags: string
+}
+
+/** Of literals, and of texts that are patterns of a schema. */
+const expressions: Expression[] = []
+/** Expressions that are made when the program runs. */
+const made: string[] = []
+
+for (const file of files) {
+  const text = readFileSync(join(root, file), 'utf8').replaceAll("with { type: 'macro' }", '')
+  const script = new Bun.Transpiler({ loader: 'ts', target: 'bun' }).transformSync(text)
+  full(parse(script, { ecmaVersion: 'latest', sourceType: 'module' }), found => {
+    const node = found as Node & Record<string, any>
+    if (node.type === 'Literal' && node.regex)
+      expressions.push({ file, source: node.regex.pattern, flags: node.regex.flags })
+    if (node.type === 'NewExpression' && node.callee.name === 'RegExp') made.push(file)
+    if (node.type === 'Property' && node.key.name === 'pattern' && typeof node.value.value === 'string') {
+      expressions.push({ file, source: node.value.value, flags: 'u' })
+    }
+  })
+}
+
+/** Files whose expressions read nothing that somebody else has written, or nothing long. */
+const harmless: Readonly<Record<string, string>> = {
+  'plugins/nsjail/remedies.ts': 'what nsjail says when it is tried at the start, 4096 characters of it',
+  'src/cli/service/environment-file.ts': 'a file of the operator',
+  'src/external/types-text.ts': 'our own types, when the executable is built',
+  'src/gateway/providers.ts': 'settings',
+}
+/** Without one, an expression takes only so long. */
+const hasRepeat = (source: string) => /[*+]|,\}/.test(source)
+
+test('no regular expression takes more than linear time', () => {
+  expect(expressions.length).toBeGreaterThan(100)
+  const read = expressions.filter(({ file, source }) => !(file in harmless) && hasRepeat(source))
+  const slow = read.filter(({ source, flags }) => checkSync(source, flags, { timeout: 60_000 }).status !== 'safe')
+  expect(slow.map(({ file, source }) => `${file}: ${source}`)).toEqual([])
+}, 300_000)
+
+test('no regular expression is made of a text that is not its author’s', () => {
+  expect(made).toEqual([
+    // Of routes.
+    'src/app.ts',
+    // Of its own words.
+    'src/contract/grammar.ts',
+    // With a constant.
+    'src/http/preview/place.ts',
+  ])
+})
