@@ -2,6 +2,7 @@ import { messageOf } from '../errors.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
+import { createProgress } from './progress.ts'
 
 /** Where the backend nsjail keeps what sandboxes can start from. */
 export interface Bases {
@@ -20,9 +21,14 @@ export async function base(given: Given, open: (dataDirectory: string) => Promis
   if (action === 'add') {
     if (file !== '-' && !(await Bun.file(file).exists())) throw new UsageError(`There is no file ${file}.`)
     const tarball = (file === '-' ? Bun.stdin : Bun.file(file)).stream()
-    await bases.add(name, tarball).catch(error => {
-      throw new Error(`${file}: ${messageOf(error)}`)
-    })
+    const progress = createProgress({ isQuiet: given.has('quiet') })
+    progress.say(`adding ${name}`)
+    await bases
+      .add(name, progress.count(tarball))
+      .catch(error => {
+        throw new Error(`${file}: ${messageOf(error)}`)
+      })
+      .finally(() => progress.end())
     if (!given.has('quiet'))
       console.log(`${name} is added in ${dataDirectory}. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {

@@ -4,6 +4,7 @@ import { isSlug } from '../core/agent-files.ts'
 import { objectOf, parseJson } from '../json.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { printable } from './printable.ts'
+import { createProgress, type Progress } from './progress.ts'
 import { findServer, readLines, type ServerClient } from './server-client.ts'
 
 /** Where one agent's code begins. */
@@ -21,22 +22,37 @@ export async function deploy(given: Given): Promise<void> {
   const sources = findSources(path).filter(({ slug }) => agent === undefined || slug === agent)
   if (sources.length === 0) throw new UsageError(`${path} has no agent${agent ? ` ${agent}` : ''}`)
   if (name !== undefined && sources.length > 1) throw new UsageError('--name is for one agent: choose it by --agent')
+  const progress = createProgress()
   for (const { slug: ownSlug, entry } of sources) {
     const slug = name ?? ownSlug
     if (!isSlug(slug))
       throw new UsageError(`${slug}: a slug has small letters, digits and hyphens; choose one by --name`)
-    const form = await formOf(slug, entry)
+    progress.say(`bundling ${slug}`)
+    const form = await formOf(slug, entry).finally(() => progress.end())
     if (engine !== undefined) form.set('engine', engine)
-    const version = await send(server, form)
+    progress.say(`sending ${slug}, ${megabytesOf(form)} MB`)
+    const version = await send(server, form, progress).finally(() => progress.end())
     console.log(`${slug} is deployed: version ${version}`)
   }
 }
 
+function megabytesOf(form: FormData): string {
+  let bytes = 0
+  form.forEach(each => {
+    bytes += typeof each === 'string' ? each.length : (each as Blob).size
+  })
+  return (bytes / 1_000_000).toFixed(1)
+}
+
 /** Shows what the server does with it. The agent's new version. */
-async function send(server: ServerClient, form: FormData): Promise<number> {
+async function send(server: ServerClient, form: FormData, progress: Progress): Promise<number> {
   for await (const line of readLines(await server.request('POST', '/v1/agents/deploy', form))) {
     const { type, message, result } = objectOf(parseJson(line)) ?? {}
-    if (type === 'status') console.log(`  ${printable(String(message))}`)
+    progress.end()
+    if (type === 'status') {
+      console.log(`  ${printable(String(message))}`)
+      progress.say(printable(String(message)))
+    }
     if (type === 'error') throw new Error(printable(String(message)))
     if (type === 'result') return Number(objectOf(result)?.version)
   }

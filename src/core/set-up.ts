@@ -3,6 +3,7 @@ import type { Agent } from '../db/agents.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { runShell, type ShellResult } from '../guest/shell.ts'
 import type { Environment } from '../plugin.ts'
+import type { Log } from '../runtime.ts'
 import { logAgent } from './agent-log.ts'
 import type { Bundles } from './bundles.ts'
 
@@ -10,6 +11,7 @@ export const DEFAULT_CWD = '/home/user'
 
 /** How long one set-up command may take. */
 const SETUP_TIMEOUT_MS = 600_000
+const TELL_EVERY_MS = 10_000
 
 export interface SetUp {
   /** Name of an archive of files below /home/user. */
@@ -23,7 +25,7 @@ export interface SetUp {
 
 /** Brings a new environment to where its agent begins: archive, files, directory, commands. Throws setup_failed. */
 export async function setUp(
-  { db, bundles }: { db: Database; bundles: Bundles },
+  { db, bundles, log }: { db: Database; bundles: Bundles; log: Log },
   agent: Agent,
   environment: Environment,
   { template, files, cwd, env, commands, signal }: SetUp,
@@ -33,8 +35,12 @@ export async function setUp(
     if (template !== undefined) await unpackTemplate(environment, bundles, template, signal)
     for (const [path, content] of Object.entries(files)) await environment.files.write(path, Buffer.from(content))
     if (cwd !== DEFAULT_CWD) await environment.files.makeDirectory(cwd)
-    for (const [index, command] of commands.entries()) {
-      const { stdout, stderr } = await runSetUp(environment, command, options)
+    for (const index of commands.keys()) {
+      const { stdout, stderr } = await tellWhile(
+        log,
+        `${environment.id}: set-up command ${index + 1} of ${commands.length}`,
+        () => runSetUp(environment, commands, index, options),
+      )
       // Not the command itself: it may hold what is no variable, and secret.
       const text = `set-up command ${index + 1} of ${commands.length} is done\n${stdout}${stderr}`
       logAgent(db, agent.id, { source: 'setup', level: 'info', text }, env)
@@ -45,14 +51,29 @@ export async function setUp(
   }
 }
 
-/** Runs a set-up command. Throws setup_failed with what it said. */
+/** Runs one of the set-up commands. Throws setup_failed with what it said. */
 export async function runSetUp(
   environment: Environment,
-  command: string,
+  commands: readonly string[],
+  index: number,
   options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },
 ): Promise<ShellResult> {
+  const command = commands[index] ?? ''
   const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
-  return assertDone(result, 'A set-up command')
+  return assertDone(result, `The set-up command ${index + 1} of ${commands.length}${programOf(command)}`)
+}
+
+/** Its first word, to know it by. What follows may hold a secret. */
+function programOf(command: string): string {
+  const [first = '', ...more] = command.trim().split(/\s+/, 2)
+  return /^[\w./-]{1,60}$/.test(first) ? ` (${first}${more.length > 0 ? ' …' : ''})` : ''
+}
+
+/** Says now and then that something goes on. */
+async function tellWhile<Result>(log: Log, what: string, work: () => Promise<Result>): Promise<Result> {
+  const begun = Date.now()
+  const timer = setInterval(() => log(`${what} runs since ${Math.round((Date.now() - begun) / 1000)} s`), TELL_EVERY_MS)
+  return await work().finally(() => clearInterval(timer))
 }
 
 /** By the environment's own tar: what the archive holds cannot lead out of there. Throws setup_failed. */

@@ -414,7 +414,7 @@ describe('logs', () => {
     await app.ask('POST', '/v1/sandboxes', { agent: 'adder', setup: ['echo it is $GREETING; exit 4'] })
     expect((await logs()).logs.at(-1)).toMatchObject({
       ...{ source: 'setup', level: 'error', at: expect.stringMatching(/Z$/) },
-      text: 'A set-up command ended with exit code 4: it is [GREETING]',
+      text: 'The set-up command 2 of 2 (echo …) ended with exit code 4: it is [GREETING]',
     })
   })
 

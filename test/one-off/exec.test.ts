@@ -163,7 +163,7 @@ describe('an agent’s file', () => {
     expect(await oneOffs.run(['exec', '--agent', './bad.json', '--', 'true'])).toEqual({
       code: 125,
       stdout: '',
-      stderr: 'threadbox: A set-up command ended with exit code 3: no luck\n',
+      stderr: 'threadbox: The set-up command 1 of 1 (echo …) ended with exit code 3: no luck\n',
     })
   })
 })

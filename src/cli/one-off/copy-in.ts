@@ -6,6 +6,9 @@ import { UsageError } from '../command-line.ts'
 import { isDataDirectory } from './data-directory.ts'
 import type { Copy } from './flags.ts'
 
+/** Passes bytes on, and counts them. */
+type Count = (bytes: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>
+
 /** Of one command line inside. */
 const NAMES_AT_ONCE = 500
 
@@ -13,13 +16,18 @@ const NAMES_AT_ONCE = 500
  * Brings files and directories of this machine into the environment, with the links and the executable files in them.
  * `cwd` is where a relative place begins. Throws when one is not there, or is neither.
  */
-export async function copyIn(environment: Environment, files: readonly Copy[], cwd: string): Promise<void> {
+export async function copyIn(
+  environment: Environment,
+  files: readonly Copy[],
+  cwd: string,
+  count: Count,
+): Promise<void> {
   const executable: string[] = []
   const bring = async (from: string, to: string): Promise<void> => {
     const { isFile, isDirectory, mode } = await kindOf(from)
     if (isDirectory) return await bringDirectory(from, to)
     if (!isFile) throw new UsageError(`--file: ${from} is neither a file nor a directory`)
-    await environment.files.write(to, Bun.file(from).stream())
+    await environment.files.write(to, count(Bun.file(from).stream()))
     if (mode & 0o100) executable.push(to)
   }
   const bringDirectory = async (from: string, to: string): Promise<void> => {

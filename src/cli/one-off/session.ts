@@ -15,6 +15,7 @@ import type { Runtime } from '../../runtime.ts'
 import { UsageError } from '../command-line.ts'
 import { createLog } from '../log.ts'
 import { type LoadPlugins, type OpenRuntime, openRuntime } from '../open-runtime.ts'
+import { createProgress, type Progress } from '../progress.ts'
 import { copyIn } from './copy-in.ts'
 import { copyOut } from './copy-out.ts'
 import { newDataDirectory } from './data-directory.ts'
@@ -56,6 +57,7 @@ export async function withSandbox(
   const dataDirectory = join(parent, newDataDirectory())
   const guard = await startGuard({ dataDirectory, settings: oneOff.settings })
   const stop = listenForStop()
+  const progress = createProgress({ isQuiet: oneOff.verbose })
   let isClean = true
   // What fails here, as on a full disk, is left to the guard, and does not hide why the command failed.
   const tidy: Tidy = work =>
@@ -63,14 +65,15 @@ export async function withSandbox(
       isClean = false
     })
   try {
+    progress.say('looking at what is here')
     await mkdir(dataDirectory, { mode: 0o700 })
     const opened = await openRuntime(
       { ...wanted, dataDirectory },
       load,
-      oneOff.verbose ? createLog(wanted.logLevel) : () => {},
+      oneOff.verbose ? createLog(wanted.logLevel) : progress.note,
     )
     try {
-      const code = await useSandbox(opened, oneOff, stop.signal, tidy, use)
+      const code = await useSandbox(opened, oneOff, stop.signal, { tidy, progress }, use)
       return stop.exitCode() ?? code
     } finally {
       await tidy(() => opened.runtime.runs.close(0))
@@ -82,6 +85,7 @@ export async function withSandbox(
     if (error instanceof Error && 'exitCode' in error) throw error
     throw Object.assign(new Error(wordsOf(error)), { exitCode: FAILED })
   } finally {
+    progress.end()
     if (isClean) await tidy(() => rm(dataDirectory, { recursive: true, force: true }))
     await guard.dismiss(isClean)
     stop.close()
@@ -94,7 +98,7 @@ async function useSandbox(
   { runtime, teamId }: OpenRuntime,
   oneOff: OneOff,
   signal: AbortSignal,
-  tidy: Tidy,
+  { tidy, progress }: { tidy: Tidy; progress: Progress },
   use: (session: Session) => Promise<number>,
 ): Promise<number> {
   const { db, egress, config } = runtime
@@ -104,6 +108,7 @@ async function useSandbox(
   const cwd = agent.sandbox.cwd ?? (oneOff.clone === undefined ? undefined : CLONE_PATH)
   // Its set-up commands come after the files and the repository: they may want them.
   saveAgent(db, teamId, { ...agent, sandbox: { ...agent.sandbox, setup: [], ...(cwd !== undefined && { cwd }) } })
+  progress.say('making the sandbox')
   const sandbox = await createSandbox(runtime, caller, { agent: agent.slug, envs: oneOff.envs }, signal)
   try {
     const environment = await runtime.environments.get(sandbox)
@@ -112,14 +117,22 @@ async function useSandbox(
       const token = process.env.THREADBOX_GIT_TOKEN
       const request = { url: oneOff.clone, path: sandbox.cwd, ...(token && { token }) }
       const refusal = () => egress.counts(sandbox.environmentId).lastRefusal
+      progress.say('cloning the repository')
       await cloneRepository(environment, request, sandbox.envs, signal, refusal)
     }
-    await copyIn(environment, oneOff.files, sandbox.cwd)
-    for (const command of setup) await runSetUp(environment, command, { cwd: sandbox.cwd, env: sandbox.envs, signal })
+    progress.say('copying files in')
+    await copyIn(environment, oneOff.files, sandbox.cwd, progress.count)
+    for (const index of setup.keys()) {
+      progress.say(`running set-up command ${index + 1} of ${setup.length}`)
+      await runSetUp(environment, setup, index, { cwd: sandbox.cwd, env: sandbox.envs, signal })
+    }
+    progress.end()
     const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
     const { diskMb } = limitsOf({ ...config.limits, ...agent.sandbox.limits })
     const maxBytes = diskMb === undefined ? Number.POSITIVE_INFINITY : diskMb * 1024 * 1024
+    if (oneOff.outs.length > 0) progress.say('copying files out')
     const problems = await copyOut(environment, oneOff.outs, { cwd: sandbox.cwd, maxBytes })
+    progress.end()
     for (const problem of problems) console.error(`threadbox: ${problem}`)
     return code === 0 && problems.length > 0 ? FAILED : code
   } finally {

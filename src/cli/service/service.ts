@@ -9,6 +9,7 @@ import { settings } from '../../settings.ts'
 import { closedContext } from '../backend.ts'
 import type { Given } from '../command-line.ts'
 import type { LoadPlugins } from '../open-runtime.ts'
+import { createProgress } from '../progress.ts'
 import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
 import { installExecutable, installText, readText } from './install-file.ts'
 import { assertModelIn, assertStarts } from './preflight.ts'
@@ -90,7 +91,9 @@ async function install(
   systemctl('reset-failed', 'threadbox')
   // systemd would wait for it to be ready, however often it fails; what follows tells.
   systemctl('--no-block', 'start', 'threadbox').orThrow()
-  await assertAnswers(urlOf(config))
+  const progress = createProgress()
+  progress.say('waiting for the server')
+  await assertAnswers(urlOf(config)).finally(() => progress.end())
   console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
 }
 
