@@ -49,6 +49,8 @@ export interface Config {
   requestsPerKey: number
   /** The weakest lines that are logged. */
   logLevel: LogLevel
+  /** Engines by the runtime that deployed agents name. */
+  runtimes: Readonly<Record<string, string>>
   models: ModelConfig
 }
 
@@ -141,6 +143,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     e2bTemplate: get('e2b-template'),
     plugins: find<string[]>('plugin') ?? [],
     logLevel: get('log-level'),
+    runtimes: find<Config['runtimes']>('runtime') ?? {},
     models: modelsOf(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),

@@ -30,6 +30,15 @@ const paths = (value: string) => value.split(',').map(each => path(each.trim()))
 
 const publicUrl = (value: string) => parseBaseUrl(value).replace(/\/$/, '')
 
+const runtimes = (value: string) =>
+  Object.fromEntries(
+    value.split(',').map(each => {
+      const [, runtime, engine] = /^\s*([\w-]+)=([\w-]+)\s*$/.exec(each) ?? []
+      if (!runtime || !engine) throw new Error('must be NAME=ENGINE, as claude-code=ai-sdk')
+      return [runtime, engine]
+    }),
+  )
+
 const model = (value: string) => {
   if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(value)) throw new Error('must be provider/model')
   return value
@@ -159,6 +168,13 @@ export const settings: readonly Setting[] = [
     default: 'info',
     help: 'what is logged: error, info, or debug, which adds a line a request',
     parse: logLevel,
+  },
+  {
+    name: 'runtime',
+    value: 'NAME=ENGINE',
+    help: 'the engine of deployed agents that name this runtime; by comma or again',
+    parse: runtimes,
+    repeats: true,
   },
   { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },

@@ -1,12 +1,12 @@
 import { ApiError } from '../../src/errors.ts'
 import { runShell } from '../../src/guest/shell.ts'
-import type { EngineContext } from '../../src/plugin.ts'
+import type { CheckContext } from '../../src/plugin.ts'
 
 const TIMEOUT_MS = 30_000
 
 /** Throws an error that says how to get the program when the sandbox does not have it. */
 export async function assertProgram(
-  { environment, cwd, env, signal }: EngineContext,
+  { environment, cwd, env, signal }: CheckContext,
   program: string,
   install: string | undefined,
 ): Promise<void> {

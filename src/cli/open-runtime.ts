@@ -72,6 +72,10 @@ export async function openRuntime(
   const { backends, engines, files } = await load(config, { dataDirectory, diskSpace, serveProxy: egress.serve, log })
   for (const [name, file] of files) rememberPlugin(db, name, basename(file))
   await assertBackend(db, getBackend(backends, config.backend), config, files.get(config.backend))
+  for (const engine of Object.values(config.runtimes)) {
+    if (!engines.has(engine))
+      throw new ConfigError([`--runtime: there is no engine ${engine}; ${[...engines.keys()].join(', ')} are`])
+  }
   const environments = createEnvironments(db, backends)
   const runs = createRuns(db, { log })
   const bundles = createBundles(db, dataDirectory)

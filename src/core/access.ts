@@ -91,8 +91,10 @@ export function whoIs({ db }: Runtime, caller: Caller) {
   assertKey(caller, 'ask whose it is')
   const { teamId, keyId } = caller
   const name = (keyId !== undefined && findKey(db, keyId)?.name) || 'api-key'
-  const team = { id: teamId, name: getTeamName(db, teamId) }
-  return { id: keyId ?? null, name, user: { id: keyId ?? null, name }, team }
+  const teamName = getTeamName(db, teamId)
+  // Tools that deploy print these names of a person and a team: a key stands for its holder here.
+  const user = { id: keyId ?? null, name, displayName: name, username: name, email: null }
+  return { id: keyId ?? null, name, user, team: { id: teamId, name: teamName, slug: teamName } }
 }
 
 /** Throws forbidden for a browser's token. */

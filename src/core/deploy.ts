@@ -46,8 +46,10 @@ export async function* deployAgent(
   }
   try {
     yield `Loading the bundle of ${slug} in a sandbox…`
-    const inspection = { bundle: bundle.name, template: template?.name, env, sandbox: found?.sandbox }
-    const { description, problem } = await inspectBundle(runtime, inspection, signal)
+    const agentOf = (description: JsonObject | undefined) =>
+      deployedAgent({ ...request, metadata: metadata ?? {}, description }, found, runtime)
+    const inspection = { bundle: bundle.name, template: template?.name, env, sandbox: found?.sandbox, agentOf }
+    const { description, problem, missing } = await inspectBundle(runtime, inspection, signal)
     // A bundle may want variables that can only be set once there is an agent: then its client's word is taken.
     if (!description && !metadata) throw new ApiError('setup_failed', `bundle: ${problem}`)
     signal.throwIfAborted()
@@ -55,7 +57,7 @@ export async function* deployAgent(
     const tools = toolsOf(deployed)
     const store = () => {
       // Looked up again: the operator may have decided anew while the bundle was loaded.
-      const input = deployedAgent(deployed, findAgent(db, teamId, slug), engines)
+      const input = deployedAgent(deployed, findAgent(db, teamId, slug), runtime)
       const { id: agentId } = saveAgent(db, teamId, input)
       const made = insertDeployment(db, {
         ...{ agentId, definition: input, tools, bundle: bundle.name },
@@ -69,6 +71,7 @@ export async function* deployAgent(
     const said: string[] = [
       `${slug} is at version ${deployment.version}, by the engine ${input.engine}, with ${tools.length} tools of its own.`,
       ...(hooks.length > 0 ? [`Not called here: ${hooks.join(', ')}.`] : []),
+      ...(missing === undefined ? [] : [`${slug} cannot answer yet: ${missing}`]),
       ...(problem === undefined ? [] : [`The bundle could not be loaded yet: ${problem}`]),
     ]
     for (const text of said) {

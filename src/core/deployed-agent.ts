@@ -4,6 +4,7 @@ import type { DeployedTool } from '../db/deployments.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { isObject, type JsonObject, objectOf, objectsOf } from '../json.ts'
 import type { Engine } from '../plugin.ts'
+import type { Runtime } from '../runtime.ts'
 import { readAgent } from './agent-files.ts'
 import { startOf } from './sandboxes.ts'
 
@@ -27,7 +28,7 @@ export interface Deployed {
 export function deployedAgent(
   deployed: Deployed,
   found: Agent | undefined,
-  engines: ReadonlyMap<string, Engine>,
+  { engines, config }: Pick<Runtime, 'engines' | 'config'>,
 ): AgentInput {
   const { slug, metadata, description = {} } = deployed
   const said = { ...description, ...metadata }
@@ -38,7 +39,7 @@ export function deployedAgent(
   const file = {
     slug,
     name: found?.name ?? slug,
-    engine: deployed.engine ?? engineOf(said.runtime, engines),
+    engine: deployed.engine ?? engineOf(said.runtime, engines, config.runtimes),
     model: model === 'unknown' ? undefined : model,
     systemPrompt: isObject(said.systemPrompt) ? said.systemPrompt.append : said.systemPrompt,
     options: {
@@ -93,10 +94,18 @@ export const hooksOf = ({ metadata, description }: Deployed): string[] => {
   return Array.isArray(hooks) ? hooks.map(String) : []
 }
 
-/** A runtime is the program that an agent was written for; the built-in agent does for one that has no engine here. */
-function engineOf(runtime: unknown, engines: ReadonlyMap<string, Engine>): string {
-  const wanted = typeof runtime === 'string' ? runtime : ''
-  return [wanted, 'ai-sdk', 'echo'].find(name => engines.has(name)) ?? 'echo'
+/**
+ * A runtime is the program that an agent was written for. The operator may have named an engine for it; the built-in agent
+ * does for one that has none here.
+ */
+function engineOf(
+  runtime: unknown,
+  engines: ReadonlyMap<string, Engine>,
+  mapped: Readonly<Record<string, string>>,
+): string {
+  const named = typeof runtime === 'string' ? runtime : ''
+  const wanted = Object.hasOwn(mapped, named) ? mapped[named] : named
+  return [wanted, 'ai-sdk', 'echo'].find(name => name !== undefined && engines.has(name)) ?? 'echo'
 }
 
 /** Named with a URL in the agent's code, or as `.mcp.json` has them. */

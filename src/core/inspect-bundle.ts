@@ -1,11 +1,12 @@
 import { bounds } from '../bounds.ts'
-import type { AgentSandbox } from '../db/agents.ts'
+import type { AgentInput, AgentSandbox } from '../db/agents.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { beginEnvironment, settleEnvironment } from '../db/environments.ts'
 import { newId } from '../db/id.ts'
+import { messageOf } from '../errors.ts'
 import { runShell } from '../guest/shell.ts'
 import { isObject, type JsonObject, parseJson, shapeOf } from '../json.ts'
-import type { Environment } from '../plugin.ts'
+import type { CheckContext, Engine, Environment } from '../plugin.ts'
 import type { Runtime } from '../runtime.ts'
 import { limitsOf, startOf } from './sandboxes.ts'
 import { unpackTemplate } from './set-up.ts'
@@ -22,10 +23,14 @@ export interface Inspection {
   env: Readonly<Record<string, string>>
   /** The agent that is deployed anew: its sandboxes' own beginning is this one's. */
   sandbox: AgentSandbox | undefined
+  /** The agent that a description makes; its engine is asked whether it can run in such a sandbox. */
+  agentOf(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
 }
 
-/** What a bundle says of its agent, or why it cannot be loaded. */
-export type Inspected = { description: JsonObject; problem?: never } | { description?: never; problem: string }
+/** What a bundle says of its agent, or why it cannot be loaded; and what its engine misses in the sandbox. */
+export type Inspected = Described & { missing?: string }
+
+type Described = { description: JsonObject; problem?: never } | { description?: never; problem: string }
 
 /**
  * Loads a bundle in a sandbox that is made for this, reaches nothing, and is removed after; an archive of files is unpacked
@@ -49,7 +54,11 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
   try {
     if (inspection.template !== undefined)
       await unpackTemplate(environment, runtime.bundles, inspection.template, signal)
-    return await describe(environment, await placeTools(environment, runtime.bundles, inspection.bundle), env, signal)
+    const tools = await placeTools(environment, runtime.bundles, inspection.bundle)
+    const described = await describe(environment, tools, env, signal)
+    const { engine, options } = inspection.agentOf(described.description)
+    const missing = await missingFor(runtime.engines.get(engine), { environment, cwd: '/', env, signal, options })
+    return { ...described, ...(missing !== undefined && { missing }) }
   } finally {
     await environments.destroy(place)
     await writeWhenFree(db, () => settleEnvironment(db, place.environmentId))
@@ -58,12 +67,23 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
   }
 }
 
+/** What the engine says that it misses. The agent's set-up commands, which are not run here, may still bring it. */
+async function missingFor(engine: Engine | undefined, context: CheckContext): Promise<string | undefined> {
+  try {
+    await engine?.check?.(context)
+    return undefined
+  } catch (error) {
+    context.signal.throwIfAborted()
+    return messageOf(error)
+  }
+}
+
 async function describe(
   environment: Environment,
   command: readonly string[],
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<Inspected> {
+): Promise<Described> {
   const argv = [...command, '--describe']
   const { stdout, stderr, exitCode } = await runShell(environment, {
     command: argv,

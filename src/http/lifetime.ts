@@ -1,20 +1,17 @@
 import { Type } from '@sinclair/typebox'
 
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const MAX_LIFETIME_MS = unitMs.d
 const DEFAULT_LIFETIME_MS = unitMs.h
 
 /** How long something that is handed out is good for. */
 export const Lifetime = Type.Optional(
-  Type.String({ pattern: '^[1-9][0-9]{0,5}[mhd]$', description: '15m, 1h, 2d; at most 24h' }),
+  Type.String({ pattern: '^[1-9][0-9]{0,5}[smhd]$', description: '900s, 15m, 1h, 2d; at most 24h' }),
 )
 
 /** In milliseconds: an hour unless given, a day at most. */
 export function lifetimeMs(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIFETIME_MS
-  const unit = text.at(-1)
-  return Math.min(
-    Number(text.slice(0, -1)) * (unit === 'd' ? unitMs.d : unit === 'h' ? unitMs.h : unitMs.m),
-    MAX_LIFETIME_MS,
-  )
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? []
+  return Math.min(Number(count) * unitMs[unit as keyof typeof unitMs], MAX_LIFETIME_MS)
 }

@@ -117,10 +117,15 @@ export interface EngineEnd {
   error?: { code: string; message: string }
 }
 
+/** What an engine needs to say whether it can run somewhere. */
+export type CheckContext = Pick<EngineContext, 'environment' | 'cwd' | 'env' | 'signal' | 'options'>
+
 /** What answers a chat. Never throws for a model's or agent's failure; after `signal` it ends with every child dead. */
 export interface Engine {
   readonly name: string
   run(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd>
+  /** Throws an ApiError with a remedy when turns with these options cannot run in such an environment. */
+  check?(context: CheckContext): Promise<void>
   /** Ends what it keeps between turns. No turn runs. */
   close?(): Promise<void>
 }

@@ -274,8 +274,8 @@ const management: [string, string, object?][] = [
 
 test('who has the key is told', async () => {
   expect((await app.ask('GET', '/v1/me')).body).toMatchObject({
-    user: { name: 'test' },
-    team: { name: 'default', id: expect.stringMatching(/^team_/) },
+    user: { name: 'test', displayName: 'test' },
+    team: { name: 'default', slug: 'default', id: expect.stringMatching(/^team_/) },
   })
 })
 

@@ -16,7 +16,9 @@ beforeAll(() => {
 describe('expiry', () => {
   const hour = 3_600_000
   const lifetimes: [string | undefined, number][] = [
+    ['900s', hour / 4],
     ['15m', hour / 4],
+    ['999999s', 24 * hour],
     ['1h', hour],
     ['24h', 24 * hour],
     ['1d', 24 * hour],

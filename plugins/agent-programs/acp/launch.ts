@@ -1,10 +1,18 @@
 import { ApiError } from '../../../src/errors.ts'
-import type { AcpOptions, EngineContext, ModelAccess } from '../../../src/plugin.ts'
+import type { AcpOptions, CheckContext, EngineContext, ModelAccess } from '../../../src/plugin.ts'
 import type { Launch, Plan } from '../conversation.ts'
 import { assertProgram } from '../find.ts'
 import { openProgram } from '../program.ts'
 import { openConversation } from './conversation.ts'
 import { type Preset, presets } from './presets.ts'
+
+/** Throws when the agent names no program, or one that the sandbox does not have. */
+export async function checkAcp(context: CheckContext): Promise<void> {
+  const { acp = {} } = context.options
+  const preset = presetOf(acp)
+  const { command = preset?.command ?? '' } = acp
+  await assertProgram(context, command, acp.command === undefined ? preset?.install : undefined)
+}
 
 /** An Agent Client Protocol program, by the agent's own choice. */
 export const planAcp: Plan = (turn, context): Launch => {
@@ -32,7 +40,7 @@ export const planAcp: Plan = (turn, context): Launch => {
     name: `acp/${acp.preset ?? command}`,
     key: JSON.stringify([command, args, env, session]),
     async open(resume, tell) {
-      await assertProgram(context, command, acp.command === undefined ? preset?.install : undefined)
+      await checkAcp(context)
       const program = { command: [command, ...args], cwd, env, ...(access && { secret: access.programToken }) }
       return await openProgram(environment, program, signal, started =>
         openConversation(started, { ...session, ...(resume !== undefined && { resume }) }, tell),

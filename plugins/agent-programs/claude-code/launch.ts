@@ -1,5 +1,5 @@
 import { ApiError } from '../../../src/errors.ts'
-import type { TurnOptions } from '../../../src/plugin.ts'
+import type { CheckContext, TurnOptions } from '../../../src/plugin.ts'
 import { claudeVariables } from '../claude-variables.ts'
 import { type Launch, type Plan, SessionLost } from '../conversation.ts'
 import { assertProgram } from '../find.ts'
@@ -11,6 +11,9 @@ export const INSTALL = 'npm install -g --prefix /usr/local @anthropic-ai/claude-
 
 /** They begin turns of their own, or wait for a person: there is neither between turns. */
 const unfit = ['AskUserQuestion', 'CronCreate', 'CronDelete', 'CronList', 'Monitor', 'ScheduleWakeup']
+
+/** Throws when the sandbox does not have the program. */
+export const checkClaudeCode = (context: CheckContext): Promise<void> => assertProgram(context, 'claude', INSTALL)
 
 /** Claude Code's command-line program, over its stream of JSON. */
 export const planClaudeCode: Plan = (turn, context): Launch => {
@@ -25,7 +28,7 @@ export const planClaudeCode: Plan = (turn, context): Launch => {
     name: 'claude-code',
     key: JSON.stringify([args, env, cwd]),
     async open(session) {
-      await assertProgram(context, 'claude', INSTALL)
+      await checkClaudeCode(context)
       const sessionId = session ?? crypto.randomUUID()
       const from = session === undefined ? ['--session-id', sessionId] : ['--resume', sessionId]
       const program = { command: ['claude', ...args, ...from], cwd, env, secret: access.programToken }

@@ -21,7 +21,21 @@ const Usage = Type.Object(
   { title: 'Usage' },
 )
 
-const Me = Type.Object({}, { title: 'Me', additionalProperties: true })
+const Me = Type.Object(
+  {
+    id: nullable(Type.String({ description: "The key's; null for the key of the server's configuration." })),
+    name: Type.String(),
+    user: Type.Object({
+      id: nullable(Type.String()),
+      name: Type.String(),
+      displayName: Type.String(),
+      username: Type.String(),
+      email: Type.Null(),
+    }),
+    team: Type.Object({ id: Type.String(), name: Type.String(), slug: Type.String() }),
+  },
+  { title: 'Me' },
+)
 
 const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health', additionalProperties: true })
 
