@@ -20,7 +20,13 @@ afterAll(() => abort.abort())
 const list = (key = app.key) => app.ask('GET', '/v1/sandboxes', undefined, { key })
 
 test('a key has so many requests, streams and WebSockets open at once, and no more: regression', async () => {
-  const watch = () => app.request('GET', `/v1/sandboxes/${id}/processes/${pid}/output`, { signal: abort.signal })
+  // A response that nobody holds is closed when it is collected.
+  const held: Response[] = []
+  const watch = async () => {
+    const response = await app.request('GET', `/v1/sandboxes/${id}/processes/${pid}/output`, { signal: abort.signal })
+    held.push(response)
+    return response
+  }
   const terminal = new WebSocket(`${app.url.replace('http', 'ws')}/v1/sandboxes/${id}/processes/${pid}/terminal`, {
     headers: { authorization: `Bearer ${app.key}` },
   } as never)
@@ -41,6 +47,7 @@ test('a key has so many requests, streams and WebSockets open at once, and no mo
   expect((await app.ask('DELETE', `/v1/sandboxes/${id}/processes/${pid}`)).status).toBe(204)
   abort.abort()
   await until(async () => (await list()).status === 200)
+  expect(held.map(({ status }) => status)).toEqual([200, 200, 200, 200])
 })
 
 test('what is refused or fails gives its room back', async () => {
