@@ -135,7 +135,12 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       const { publicUrl } = runtime.config
       if (publicUrl !== undefined && new URL(request.url).pathname.startsWith('/gateway/')) {
         // Its tokens are of runs, and no key: programs in sandboxes show them.
-        return await runtime.gateway.handle(request, 'public', () => server.timeout?.(received, 0))
+        let isAdmitted = false
+        const response = await runtime.gateway.handle(request, 'public', () => {
+          isAdmitted = true
+          server.timeout?.(received, 0)
+        })
+        return isAdmitted ? traffic.flow(received, response) : response
       }
       const place = placeOf(request)
       // Who has a link may use it from anywhere: a page of a preview has no origin to be named.

@@ -72,7 +72,8 @@ export const foreignProtocolsOf = (request: Request): string[] =>
 export const acceptance = (request: Request): Headers =>
   new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
 
-const SWITCHING_PROTOCOLS = 101
+/** The status of a request that has become a WebSocket. */
+export const SWITCHING_PROTOCOLS = 101
 
 /** Answers a route that is a WebSocket. Throws invalid_request when the request asks for none. */
 export function upgraded(upgrade: Upgrade, request: Request, handlers: SocketHandlers, headers?: Headers): Response {

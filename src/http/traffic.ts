@@ -1,6 +1,6 @@
 import { outflow } from './outflow.ts'
 import { createShares } from './shares.ts'
-import type { SocketHandlers } from './socket.ts'
+import { type SocketHandlers, SWITCHING_PROTOCOLS } from './socket.ts'
 import { createTurns } from './turns.ts'
 
 /** What is asked of the server that the app is behind; without it, connections stay as they are. */
@@ -24,6 +24,8 @@ export interface Traffic {
    * nothing. Throws what `answer` does, and rate_limit_exceeded when the key has too much open.
    */
   carry(request: Request, options: CarryOptions, answer: () => Promise<Response>): Promise<Response>
+  /** The answer to a request that shows no key, as a run's token; it flows as others do. */
+  flow(request: Request, response: Response): Response
   /** Resolves when it is the turn of this key. */
   turn(key: string): Promise<void>
   /** The request becomes a WebSocket, which counts as open up to its end. */
@@ -49,8 +51,25 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
   })
   const open = new WeakMap<Request, Disposable>()
 
+  function flowing(request: Request, key: string, response: Response, end: () => void): Response {
+    if (!response.body || request.method === 'HEAD') {
+      end()
+      return response
+    }
+    const body = outflow(response.body, {
+      turn: () => turns.next(key),
+      stalledMs: STALLED_MS,
+      onStalled: () => connections.timeout?.(request, AT_ONCE_SECONDS),
+      onEnd: end,
+    })
+    // Nobody reads what comes after: the stream may never hear of it.
+    request.signal.addEventListener('abort', end, { once: true })
+    return new Response(body, response)
+  }
+
   return {
     turn: key => turns.next(key),
+    flow: (request, response) => flowing(request, '', response, () => connections.timeout?.(request, KEPT_SECONDS)),
     async carry(request, { key, isForeign }, answer) {
       // What ends things makes room, so it has room.
       const share = request.method === 'DELETE' ? undefined : shares.open(key)
@@ -65,24 +84,12 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
         // Of hundreds that come at once each begins in a turn of its own.
         if (shares.count(key) > CROWD) await turns.next(key)
         const response = await answer()
-        // A WebSocket has taken it over.
-        if (share && open.get(request) !== share) return response
+        if (response.status === SWITCHING_PROTOCOLS) return response
         const connection = connections.nameOf?.(request)
         if (connection !== undefined && !shares.keeps(key, connection)) response.headers.set('connection', 'close')
-        const stream = request.method !== 'HEAD' && (isForeign || isStream(response)) ? response.body : null
-        if (!stream) {
-          end()
-          return response
-        }
-        const body = outflow(stream, {
-          turn: () => turns.next(key),
-          stalledMs: STALLED_MS,
-          onStalled: () => connections.timeout?.(request, AT_ONCE_SECONDS),
-          onEnd: end,
-        })
-        // Nobody reads what comes after: the stream may never hear of it.
-        request.signal.addEventListener('abort', end, { once: true })
-        return new Response(body, response)
+        if (isForeign || isStream(response)) return flowing(request, key, response, end)
+        end()
+        return response
       } catch (error) {
         end()
         throw error
@@ -90,7 +97,6 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
     },
     keepOpen(request, handlers) {
       const share = open.get(request)
-      open.delete(request)
       return {
         ...handlers,
         close(...ending) {

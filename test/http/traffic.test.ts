@@ -51,7 +51,10 @@ test('a key has so many requests, streams and WebSockets open at once, and no mo
 })
 
 test('what is refused or fails gives its room back', async () => {
+  const terminal = await app.ask('POST', `/v1/sandboxes/${id}/processes`, { command: 'cat', pty: true })
   for (let count = 0; count < 10; count++) {
+    const plain = await app.ask('GET', `/v1/sandboxes/${id}/processes/${terminal.body.pid}/terminal`)
+    expect(codeOf(plain)).toBe('400 invalid_request')
     expect((await app.ask('GET', '/v1/sandboxes/none')).status).toBe(404)
     expect((await app.ask('POST', '/v1/sandboxes', { agent: 5 })).status).toBe(400)
     expect((await app.ask('GET', `/v1/sandboxes/${id}/ports/9/x`)).status).toBe(502)
