@@ -14,11 +14,15 @@ export async function syncPath(path: string): Promise<void> {
 
 /** A directory with all files and directories below it. Links and special files need none. */
 export async function syncTree(directory: string): Promise<void> {
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name)
-    if (entry.isDirectory()) await syncTree(path)
-    else if (entry.isFile()) await syncPath(path)
-  }
+  // All at once: the file system then writes its journal a few times and not for each.
+  const entries = await readdir(directory, { withFileTypes: true })
+  await Promise.all(
+    entries.map(async entry => {
+      const path = join(directory, entry.name)
+      if (entry.isDirectory()) await syncTree(path)
+      else if (entry.isFile()) await syncPath(path)
+    }),
+  )
   await syncPath(directory)
 }
 

@@ -18,7 +18,7 @@ export const linkOf = (dataId: string): string => `for-${dataId}`
 export interface GuestVolume {
   /** Fills it for this build and data directory, unless it is, with a container of this image. */
   bring(imageId: string): Promise<void>
-  /** Somebody has emptied or removed it: the next `bring` looks again. */
+  /** What is in it does not run, or is not there: the next `bring` writes it again, whatever it looks like. */
   forget(): void
 }
 
@@ -37,6 +37,7 @@ export interface GuestVolumeOptions {
 
 export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOptions): GuestVolume {
   let filled: Promise<void> | undefined
+  let isSuspect = false
 
   const fill = async (imageId: string): Promise<void> => {
     const version = await guestVersion(executable)
@@ -44,8 +45,8 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
     const complete = `complete-${version}`
     const filler = await openFiller(engine, imageId, dataId)
     try {
-      if (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`)) return
-      if (!(await isThere(engine, filler, `${version}/${complete}`))) {
+      if (!isSuspect && (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`))) return
+      if (isSuspect || !(await isThere(engine, filler, `${version}/${complete}`))) {
         await withGuest(executable, files => {
           const entries = files.map(each => ({ ...each, name: `${version}/${each.name}` }))
           const directory = { name: `${version}/`, mode: 0o755 }
@@ -53,6 +54,7 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
         })
       }
       await put(engine, filler, [{ name: linkOf(dataId), mode: 0o777, target: version }])
+      isSuspect = false
     } finally {
       await engine.call('DELETE', `/containers/${filler}`, { query: { force: 'true' } })
     }
@@ -68,6 +70,7 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
     },
     forget() {
       filled = undefined
+      isSuspect = true
     },
   }
 }

@@ -59,7 +59,7 @@ export async function makeContainer(supplies: Supplies, id: string, wanted: Want
   }
   const connection = await begin().catch(async error => {
     if (!isGuestMissing(error)) throw error
-    // Somebody has removed the volume since it was filled.
+    // Somebody has removed the volume since it was filled, or a loss of power has left empty files in it.
     await removeContainer(engine, name)
     guest.forget()
     return await begin()
@@ -67,5 +67,8 @@ export async function makeContainer(supplies: Supplies, id: string, wanted: Want
   return { made, imageId: image.id, connection }
 }
 
-const isGuestMissing = (error: unknown) =>
-  /ld-linux/i.test(messageOf(error)) && /no such file|not found/i.test(messageOf(error))
+const isGuestMissing = (error: unknown): boolean => {
+  const words = messageOf(error)
+  if (/exec format error|error while loading shared libraries/i.test(words)) return true
+  return /ld-linux/i.test(words) && /no such file|not found/i.test(words)
+}

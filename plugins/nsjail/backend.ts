@@ -185,7 +185,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     name: 'nsjail',
     isolation: 'namespaces',
     egress: 'proxy',
-    check: () => probeHost(ground, nsjailPath),
+    check: () => probeHost(ground, executable, nsjailPath),
 
     async create(spec) {
       const place = placeOf(ground.dataDirectory, spec.id)

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncPath } from '../../src/lasting-files.ts'
 import { flawOf, isBaseName } from './base.ts'
 import { decompress } from './decompress.ts'
 import { erase } from './erase.ts'
@@ -57,6 +58,7 @@ export function openBases(dataDirectory: string): Bases {
         await rename(draft, path).catch(error => {
           throw existsSync(path) ? taken() : error
         })
+        await syncPath(parent)
       } catch (error) {
         await erase(draft)
         throw error

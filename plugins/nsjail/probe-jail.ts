@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { type IdRange, jailConfig } from './config.ts'
+import { executableInside } from '../../src/guest/install.ts'
+import { GUEST_INSIDE, type IdRange, jailConfig } from './config.ts'
 import { type Ground, keyOf, stageOf } from './layout.ts'
 import { attachMount, cloneMount } from './linux.ts'
 import { openUserNamespace } from './namespace.ts'
@@ -19,18 +20,24 @@ const SLOT = 36_000
 /** Removing a nested directory of the lower layer is what fails first when overlays are only half supported. */
 const trial = 'rm -rf /nested && test ! -e /nested && echo made >/made && test "$(cat /made)" = made'
 
-/** Runs a short command in a jail like an environment's. `directory` is empty, in the data directory. */
-export async function probeJail(ground: Ground, directory: string, nsjail: string): Promise<void> {
-  const [base = '', box = '', guest = '', empty = ''] = ['base', 'box', 'guest', 'empty'].map(name =>
-    join(directory, name),
-  )
-  for (const path of [base, box, guest, empty]) await mkdir(path, { mode: 0o755 })
+/** The loader does all but to run it. */
+const [loader = '', ...rest] = executableInside(GUEST_INSIDE)
+const loadGuest = [loader, '--list', ...rest, '>/dev/null'].join(' ')
+
+/**
+ * Runs a short command in a jail like an environment's, and loads the guest that is there. `directory` is empty, in the data directory.
+ */
+export async function probeJail(ground: Ground, directory: string, nsjail: string, guestThere?: string): Promise<void> {
+  const below = (name: string) => join(directory, name)
+  const [base, box, empty, guest] = [below('base'), below('box'), below('empty'), guestThere ?? below('guest')]
+  for (const path of [base, box, empty, below('guest')]) await mkdir(path, { mode: 0o755 })
+  const command = guestThere === undefined ? trial : `${trial} && ${loadGuest}`
   await mkdir(join(base, 'nested/deeper/still'), { recursive: true })
   for (const path of ['usr', 'proc', 'dev']) await mkdir(join(base, path))
   await linkUsr(base)
   if (!ground.root) {
     const ids = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
-    return enter(directory, nsjail, { base, box, guest, empty, devices: HOST_DEVICES }, ids, base)
+    return enter(directory, nsjail, { base, box, guest, empty, devices: HOST_DEVICES }, ids, base, command)
   }
   const place = { stage: stageOf(keyOf(ground.dataDirectory), basename(directory)) }
   const stage = openStage(place, firstIdOf(SLOT))
@@ -43,13 +50,20 @@ export async function probeJail(ground: Ground, directory: string, nsjail: strin
     }
     attachMount(cloneMount(box), stage.box)
     const ids = { firstUid: firstIdOf(SLOT), firstGid: firstIdOf(SLOT), count: IDS_PER_JAIL }
-    await enter(directory, nsjail, stage, ids, base)
+    await enter(directory, nsjail, stage, ids, base, command)
   } finally {
     closeStage(place)
   }
 }
 
-async function enter(directory: string, nsjail: string, stage: Stage, ids: IdRange, base: string): Promise<void> {
+async function enter(
+  directory: string,
+  nsjail: string,
+  stage: Stage,
+  ids: IdRange,
+  base: string,
+  line: string,
+): Promise<void> {
   prepareLayers(stage.box, base, ids, true)
   const { upper, work, local, localWork } = layersOf(stage.box)
   const config = join(directory, 'jail.cfg')
@@ -62,7 +76,7 @@ async function enter(directory: string, nsjail: string, stage: Stage, ids: IdRan
   const { guest, empty, devices } = stage
   const shown = hostDirectories().flatMap(path => showDirectory(path))
   const spec = { ids, ...layers, guest, empty, devices, shown }
-  const command = ['/bin/sh', '-c', trial]
+  const command = ['/bin/sh', '-c', line]
   await writeFile(config, jailConfig({ ...spec, command }))
   await run([nsjail, '--config', config], WITHIN_MS)
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../src/errors.ts'
+import { installGuest } from '../../src/guest/install.ts'
 import type { Check } from '../../src/plugin.ts'
 import { probeCgroups } from './cgroup.ts'
 import { probeImages } from './disk.ts'
@@ -11,12 +12,12 @@ import { mountsBelow } from './mounts.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
 import { END_ID, firstIdOf } from './slots.ts'
-import { findNsjail } from './supplies.ts'
+import { findNsjail, guestDirectory } from './supplies.ts'
 
 const required = true
 
 /** Tries what environments need, in a jail like theirs, and leaves nothing behind. Takes some milliseconds when all is well. */
-export async function probeHost(ground: Ground, nsjailPath?: string): Promise<Check[]> {
+export async function probeHost(ground: Ground, executable: string, nsjailPath?: string): Promise<Check[]> {
   const isNew = !existsSync(ground.dataDirectory)
   await mkdir(ground.dataDirectory, { recursive: true, mode: 0o700 })
   const directory = join(ground.dataDirectory, newProbe())
@@ -24,7 +25,7 @@ export async function probeHost(ground: Ground, nsjailPath?: string): Promise<Ch
   try {
     const [level, jail, images, cgroups] = await Promise.all([
       isolation(ground),
-      jailChecks(ground, directory, nsjailPath),
+      jailChecks(ground, directory, executable, nsjailPath),
       imageCheck(ground, directory),
       cgroupCheck(ground),
     ])
@@ -60,14 +61,25 @@ async function hasRanges(): Promise<boolean> {
 }
 
 /** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
-async function jailChecks(ground: Ground, directory: string, nsjailPath?: string): Promise<Check[]> {
+async function jailChecks(
+  ground: Ground,
+  directory: string,
+  executable: string,
+  nsjailPath?: string,
+): Promise<Check[]> {
   let nsjail: string
+  let guest: string | undefined
   try {
     nsjail = await findNsjail(ground.dataDirectory, nsjailPath)
   } catch (error) {
     return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
   }
-  const whole = await outcome(() => probeJail(ground, directory, nsjail))
+  try {
+    guest = await guestThere(ground.dataDirectory, executable)
+  } catch (error) {
+    return [failed('guest', error, 'Make room in the data directory, and let the server write there.')]
+  }
+  const whole = await outcome(() => probeJail(ground, directory, nsjail, guest))
   if (whole === undefined) return passed(ground, nsjail)
 
   const place = await placeChecks(ground)
@@ -78,6 +90,14 @@ async function jailChecks(ground: Ground, directory: string, nsjailPath?: string
   if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...place]
   if (place.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...place]
   return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...place]
+}
+
+/** The guest of this build as sandboxes get it, made again when it is damaged. Undefined before the first sandbox. */
+async function guestThere(dataDirectory: string, executable: string): Promise<string | undefined> {
+  const directory = await guestDirectory(dataDirectory, executable).catch(() => undefined)
+  if (directory === undefined || !existsSync(directory)) return undefined
+  await installGuest(directory, executable)
+  return directory
 }
 
 const OVERLAY = 0x794c7630

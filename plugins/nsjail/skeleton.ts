@@ -13,6 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncPath, syncTree } from '../../src/lasting-files.ts'
 import { groupFiles, plainFiles, userFiles } from './identity.ts'
 
 /** Raised when what a host base holds changes: environments made before keep theirs. */
@@ -69,7 +70,9 @@ export async function hostBase(parent: string): Promise<string> {
   const draft = join(parent, `.draft-${crypto.randomUUID()}`)
   try {
     await seed(draft)
+    await syncTree(draft)
     await rename(draft, path)
+    await syncPath(parent)
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
     if (!existsSync(path)) throw error

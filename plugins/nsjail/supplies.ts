@@ -25,7 +25,7 @@ export function createSupplies(ground: Ground, { nsjailPath, executable }: Suppl
   return {
     nsjail: once(() => findNsjail(ground.dataDirectory, nsjailPath)),
     guest: once(async () => {
-      const directory = join(ground.dataDirectory, 'guest', await guestVersion(executable))
+      const directory = await guestDirectory(ground.dataDirectory, executable)
       await installGuest(directory, executable)
       return directory
     }),
@@ -36,6 +36,10 @@ export function createSupplies(ground: Ground, { nsjailPath, executable }: Suppl
     }),
   }
 }
+
+/** Where the guest of this build is. */
+export const guestDirectory = async (dataDirectory: string, executable: string): Promise<string> =>
+  join(dataDirectory, 'guest', await guestVersion(executable))
 
 /** The nsjail executable: the one that was asked for, the embedded one, or the one on the PATH. */
 export async function findNsjail(dataDirectory: string, nsjailPath?: string): Promise<string> {

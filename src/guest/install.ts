@@ -1,25 +1,64 @@
 import { chmod, copyFile, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { objectOf, parseJson } from '../json.ts'
+import { syncPath, syncTree } from '../lasting-files.ts'
 
 const GUEST = 'threadbox'
 
+/** SHA-256 of each library, by its name. */
+const DIGESTS = 'digests.json'
+
 /**
  * Fills a directory with what a guest needs to run on any Linux: this executable, and the loader and libraries that it
- * runs with here. Idempotent; a half-made directory is never left under the name.
+ * runs with here. Idempotent; a half-made directory is never left under the name, and one that is not as it was made, as after a
+ * loss of power, is made again.
  */
 export async function installGuest(directory: string, executable: string): Promise<void> {
-  if (await stat(directory).catch(() => undefined)) return
+  if (await stat(directory).catch(() => undefined)) {
+    if (await isWhole(directory, executable)) return
+    // Jails that run keep what they show. It is erased with the guests of earlier builds.
+    await rename(directory, `${directory}.damaged-${crypto.randomUUID()}`)
+  }
   const making = `${directory}.${process.pid}`
   await rm(making, { recursive: true, force: true })
   await mkdir(making, { recursive: true, mode: 0o755 })
   await bring(executable, join(making, GUEST))
-  for (const library of await loadedLibraries()) await bring(library, join(making, basename(library)), { copy: true })
+  const digests: Record<string, string> = {}
+  for (const library of await loadedLibraries()) {
+    const name = basename(library)
+    await bring(library, join(making, name), { copy: true })
+    digests[name] = await digestOf(join(making, name))
+  }
+  await writeFile(join(making, DIGESTS), JSON.stringify(digests), { mode: 0o644 })
   await chmod(making, 0o755)
+  await syncTree(making)
   await rename(making, directory).catch(async error => {
     await rm(making, { recursive: true, force: true })
     // Another server was faster.
     if (!(await stat(directory).catch(() => undefined))) throw error
   })
+  await syncPath(dirname(directory))
+}
+
+async function isWhole(directory: string, executable: string): Promise<boolean> {
+  try {
+    const guest = join(directory, GUEST)
+    const [own, its] = await Promise.all([stat(executable), stat(guest)])
+    const isLink = own.dev === its.dev && own.ino === its.ino
+    if (!isLink && (own.size !== its.size || (await digestOf(guest)) !== (await digestOf(executable)))) return false
+    const digests = Object.entries(objectOf(parseJson(await readFile(join(directory, DIGESTS), 'utf8'))) ?? {})
+    if (!digests.some(([name]) => name === loaderName)) return false
+    for (const [name, digest] of digests) if ((await digestOf(join(directory, name))) !== digest) return false
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher('sha256')
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk)
+  return hash.digest('hex')
 }
 
 /** Names an installation: another build of the executable gets another directory. */

@@ -1,5 +1,6 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncPath } from '../../lasting-files.ts'
 
 /** Writes a text unless it is there already, and tells. True when there was something to do. */
 export async function installText(path: string, text: string, mode: number): Promise<boolean> {
@@ -25,6 +26,7 @@ async function replace(path: string, write: (temporary: string) => Promise<unkno
   const temporary = `${path}.${process.pid}`
   await mkdir(dirname(path), { recursive: true })
   await write(temporary)
+  await syncPath(temporary)
   await rename(temporary, path)
 }
 
