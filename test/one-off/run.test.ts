@@ -34,6 +34,7 @@ test('gives every chunk as a line of JSON', async () => {
     'tool-input-start',
     'tool-input-available',
     'tool-output-available',
+    'start-step',
     'message-metadata',
     'finish',
     'result',
