@@ -5,7 +5,7 @@ import type { EngineContext } from '../../src/plugin.ts'
 export interface Facts {
   system: string
   date: string
-  /** Of those looked for; `grep -P`: grep knows Perl's expressions. */
+  /** Of those looked for; `grep -P` and `rg -P`: those know Perl's expressions. */
   programs: ReadonlySet<string>
   /** The branch of the working directory's repository. */
   gitBranch?: string
@@ -18,6 +18,7 @@ const TIMEOUT_MS = 10_000
 const script = `
 for p in ${lookedFor}; do command -v $p >/dev/null 2>&1 && echo "program $p"; done
 echo a | grep -qP a 2>/dev/null && echo "program grep -P"
+echo a | rg -qP a 2>/dev/null && echo "program rg -P"
 echo "date $(date +%Y-%m-%d)"
 ( . /etc/os-release 2>/dev/null; echo "system \${PRETTY_NAME:-Linux}, $(uname -m)" )
 { git symbolic-ref --short -q HEAD || git rev-parse --short HEAD; } 2>/dev/null | sed 's/^/branch /'

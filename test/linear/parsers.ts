@@ -159,7 +159,10 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'a page': htmlToText,
   'a page with what opens and never closes': text =>
     htmlToText(`${'<p><li>'.repeat(9000)}${text}${'</i>'.repeat(16_000)}`),
-  'a pattern of grep': text => [grepCommand({ ...query, glob: text }, true), ripgrepCommand({ ...query, glob: text })],
+  'a pattern of grep': text => [
+    grepCommand({ ...query, glob: text }, true),
+    ripgrepCommand({ ...query, glob: text }, true),
+  ],
   'a pattern of files': text => Promise.allSettled([text, `/${text}`].map(pattern => glob.run({ pattern }, files))),
   'names that are left out': text => list.run({ path: '/', ignore: [text] }, files),
   'a path that a model names': text => resolvePath(files, text),
@@ -212,7 +215,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
 }
 
 const query: Omit<GrepQuery, 'glob'> = {
-  ...{ root: '/', mode: 'content' as const, pattern: 'x', ignoreCase: false, lineNumbers: true, before: 0, after: 0 },
+  ...{ root: '/', mode: 'content' as const, pattern: 'x', ignoreCase: false, before: 0, after: 0 },
 }
 
 const ends = {

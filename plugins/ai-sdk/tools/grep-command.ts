@@ -9,31 +9,37 @@ export interface GrepQuery {
   pattern: string
   glob: string | undefined
   ignoreCase: boolean
-  lineNumbers: boolean
   before: number
   after: number
 }
 
-/** Arguments, never a line for a shell: what the model writes is nothing but a pattern. */
-export function ripgrepCommand(query: GrepQuery): string[] {
+/**
+ * Arguments, never a line for a shell: what the model writes is nothing but a pattern. Both programs look at the same
+ * files, by Perl's expressions where they know them, and print a NUL after each name.
+ */
+export function ripgrepCommand(query: GrepQuery, isPerl: boolean): string[] {
   return [
     'rg',
-    ...['--no-config', '--color=never', '--no-heading', '--with-filename', '--hidden', '--glob=!.git', '--sort=path'],
+    ...['--no-config', '--color=never', '--no-heading', '--with-filename', '--null', '--hidden', '--no-ignore'],
+    ...(isPerl ? ['--pcre2'] : []),
     ...common(query),
-    ...(query.glob === undefined ? [] : [`--glob=${query.glob}`]),
+    ...namesOf(query).map(name => `--glob=${name}`),
+    // Later ones count more.
+    ...['--glob=!.git', '--glob=!node_modules'],
     `--regexp=${query.pattern}`,
     '--',
     query.root,
   ]
 }
 
-/** For where there is no ripgrep. `isPerl`: it knows Perl's expressions, which are near to ripgrep's. */
+/** For where there is no ripgrep. */
 export function grepCommand(query: GrepQuery, isPerl: boolean): string[] {
   return [
     'grep',
-    ...['-r', '-H', '-I', isPerl ? '-P' : '-E', '--color=never', '--exclude-dir=.git', '--exclude-dir=node_modules'],
+    ...['-r', '-H', '-I', '-Z', isPerl ? '-P' : '-E', '--color=never'],
+    ...['--exclude-dir=.git', '--exclude-dir=node_modules'],
     ...common(query),
-    ...(query.glob === undefined ? [] : expandBraces(baseOf(query.glob)).map(name => `--include=${name}`)),
+    ...namesOf(query).map(name => `--include=${name}`),
     '-e',
     query.pattern,
     '--',
@@ -41,18 +47,20 @@ export function grepCommand(query: GrepQuery, isPerl: boolean): string[] {
   ]
 }
 
-function common({ mode, ignoreCase, lineNumbers, before, after }: GrepQuery): string[] {
+function common({ mode, ignoreCase, before, after }: GrepQuery): string[] {
   const flags = ignoreCase ? ['-i'] : []
   if (mode === 'files_with_matches') return [...flags, '-l']
   if (mode === 'count') return [...flags, '-c']
-  if (lineNumbers) flags.push('-n')
+  // It also tells a match from what is around it.
+  flags.push('-n')
   if (before > 0) flags.push('-B', String(before))
   if (after > 0) flags.push('-A', String(after))
   return flags
 }
 
 /** grep compares only a file's name, wherever it lies. */
-const baseOf = (glob: string): string => glob.slice(glob.lastIndexOf('/') + 1)
+const namesOf = ({ glob }: GrepQuery): string[] =>
+  glob === undefined ? [] : expandBraces(glob.slice(glob.lastIndexOf('/') + 1))
 
 /** One pattern for each choice of braces: grep knows none. Throws when that are too many; each brace may double them. */
 function expandBraces(glob: string): string[] {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { runShell } from '../../../src/guest/shell.ts'
 import { cutEnd } from '../output.ts'
 import { grepCommand, MAX_GLOB_CHARS, ripgrepCommand } from './grep-command.ts'
+import { linesOf } from './grep-output.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
 const TIMEOUT_MS = 60_000
@@ -29,23 +30,34 @@ export const grep = defineTool({
   async run({ path = '.', output_mode: mode = 'files_with_matches', head_limit, ...input }, context) {
     const { environment, cwd, env, signal, programs } = context
     const root = resolvePath(context, path)
-    if (!(await environment.files.info(root))) throw new Error(`Path does not exist: ${root}`)
+    const info = await environment.files.info(root)
+    if (!info) throw new Error(`Path does not exist: ${root}`)
     const query = {
       root,
       mode,
       pattern: input.pattern,
       glob: input.glob,
       ignoreCase: input['-i'] ?? false,
-      lineNumbers: input['-n'] ?? true,
       before: input['-B'] ?? input['-C'] ?? 0,
       after: input['-A'] ?? input['-C'] ?? 0,
     }
-    const command = programs.has('rg') ? ripgrepCommand(query) : grepCommand(query, programs.has('grep -P'))
-    const options = { command, cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_SEARCH_BYTES }
-    const { stdout, stderr, exitCode, truncated } = await runShell(environment, options)
+    // A ripgrep without Perl's expressions reads others than grep does, and a file that is named it reads if it is binary too.
+    const isSame = info.type === 'dir' && (programs.has('rg -P') || !programs.has('grep -P'))
+    const commandOf = (asked: typeof query) =>
+      programs.has('rg') && isSame
+        ? ripgrepCommand(asked, programs.has('rg -P'))
+        : grepCommand(asked, programs.has('grep -P'))
+    const options = { cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_SEARCH_BYTES }
+    const search = (asked: typeof query) => runShell(environment, { command: commandOf(asked), ...options })
+    const { stdout, stderr, exitCode, truncated } = await search(query)
     // 1 is no match; 2 may only be a file that could not be read.
-    if (exitCode > 1 && stdout === '') throw new Error(stderr.trim().slice(0, 2000) || `Exit code ${exitCode}`)
-    const lines = stdout.split('\n').filter(line => line !== '' && !(mode === 'count' && line.endsWith(':0')))
+    if (exitCode > 1 && stdout === '') {
+      const isWrong = (await search({ ...query, root: '/dev/null' })).exitCode > 1
+      if (isWrong) throw new Error(`The pattern is no valid regular expression: ${input.pattern.slice(0, 1000)}`)
+      throw new Error(stderr.trim().slice(0, 2000) || `Exit code ${exitCode}`)
+    }
+    const hasGaps = query.before + query.after > 0
+    const lines = linesOf(stdout, { mode, isNumbered: input['-n'] ?? true, hasGaps })
     const limit = head_limit || DEFAULT_HEAD_LINES
     const shown = lines.slice(0, limit).map(line => (line.length > 1000 ? `${line.slice(0, 1000)}… [line cut]` : line))
     const rest = lines.length - shown.length
