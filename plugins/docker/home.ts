@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { ApiError } from '../../src/errors.ts'
+import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import { executableInside } from '../../src/guest/install.ts'
 import type { GuestHome } from '../../src/guest/kept-environment.ts'
@@ -54,6 +54,7 @@ export function createContainerHome(parts: ContainerHomeParts): GuestHome {
         return await join()
       } catch (error) {
         if (error instanceof EngineLost) throw error
+        log(`${id}: its container is stopped and started anew, what ran in it is gone: ${messageOf(error)}`)
       }
     }
     if (state !== 'stopped') await stopContainer(engine, container)

@@ -1,3 +1,4 @@
+import { messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host.ts'
 import { executableInside } from '../../src/guest/install.ts'
 import type { GuestHome } from '../../src/guest/kept-environment.ts'
@@ -46,7 +47,8 @@ export function createJailHome(parts: JailHomeParts): GuestHome {
       if (running !== undefined) {
         try {
           return connectionOf(await parts.join(running))
-        } catch {
+        } catch (error) {
+          ground.log(`${place.id}: its jail is ended and started anew, what ran in it is gone: ${messageOf(error)}`)
           await killJail(place)
         }
       }

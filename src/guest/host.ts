@@ -53,7 +53,10 @@ export async function connectGuest(
   const protocol = protocolOf(await channel.hello)
   if (protocol !== PROTOCOL) {
     channel.close()
-    throw new ApiError('sandbox_unavailable', `The sandbox runs a guest of protocol ${protocol}, not ${PROTOCOL}.`)
+    throw new ApiError(
+      'sandbox_unavailable',
+      `It runs the guest of another version of threadbox (protocol ${protocol}, not ${PROTOCOL}).`,
+    )
   }
   return {
     get activeCalls() {
