@@ -7,6 +7,7 @@ import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
 import type { Given } from './command-line.ts'
+import { keepConnectionsAlive } from './keep-alive.ts'
 import { createLog } from './log.ts'
 import { type LoadPlugins, openRuntime } from './open-runtime.ts'
 import { withRequestLog } from './request-log.ts'
@@ -52,6 +53,7 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
     return answerOf(await app.fetch(request))
   }
   const server = listen(config, config.logLevel === 'debug' ? withRequestLog(log, answer) : answer)
+  if (!keepConnectionsAlive(server.port ?? 0)) log('connections have no keep-alive: /proc does not show them')
   loop.start(config.watchdogMs)
   manager.ready()
   console.log(`threadbox listening on ${server.url.origin}`)
