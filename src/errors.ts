@@ -83,6 +83,7 @@ export function isNoSpace(problem: unknown): boolean {
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
+  EEXIST: 'there is something else by that name',
   EISDIR: 'is a directory',
   ENOENT: 'no such file or directory',
   ENOSPC: 'no space left on device',

@@ -28,7 +28,11 @@ export interface Reply extends Place {
 export function findServer(given: Given): ServerClient {
   const key = given.find('key') ?? process.env.THREADBOX_API_KEY
   if (!key) throw new UsageError('no API key: set THREADBOX_API_KEY')
-  return connectServer(given.find('url') ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070', key)
+  const asked = given.find('url')
+  const url = asked ?? process.env.THREADBOX_URL ?? 'http://127.0.0.1:7070'
+  if (!['http:', 'https:'].includes(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError(`${asked === undefined ? 'THREADBOX_URL' : '--url'}: must be a URL like http://127.0.0.1:7070`)
+  return connectServer(url, key)
 }
 
 function connectServer(url: string, key: string): ServerClient {

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { bounds, excerpt } from '../bounds.ts'
 import { didYouMean } from '../closest.ts'
@@ -14,12 +14,16 @@ import { assertRules } from './networks.ts'
 /** An object of these fields and no other: a mistyped name is told. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
 
-const Slug = Type.String({ pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: bounds.slug })
+const Slug = Type.String({
+  pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',
+  maxLength: bounds.slug,
+  description: 'must have small letters, digits and hyphens between them',
+})
 
 export const isSlug = (text: string): boolean => Value.Check(Slug, text)
 
 /** The pattern bounds it also where it is a key. */
-const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$` })
+const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$`, description: 'must be an absolute path' })
 
 const Word = Type.String({ minLength: 1, maxLength: bounds.word })
 
@@ -62,7 +66,7 @@ const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
 const McpServer = Type.Union([
   exact({
     type: Type.Union([Type.Literal('http'), Type.Literal('sse')]),
-    url: Type.String({ pattern: '^https?://', maxLength: bounds.url }),
+    url: Type.String({ pattern: '^https?://', description: 'must be a URL of http or https', maxLength: bounds.url }),
     headers: Type.Optional(Headers),
   }),
   exact({
@@ -165,14 +169,18 @@ const MOST_FAULTS = 20
 /** All fields that are wrong, a line each. */
 function faultsOf(value: unknown): string[] {
   const faults = new Map<string, string>()
-  for (const { path, message } of Value.Errors(AgentFile, value)) {
+  for (const { path, message, schema } of Value.Errors(AgentFile, value)) {
     const field = excerpt(fieldOf(path)) || 'agent'
     // The first of a field is the one that says most.
-    if (!faults.has(field)) faults.set(field, `${field}: ${message}`)
+    if (!faults.has(field))
+      faults.set(field, `${field}: ${message.startsWith('Expected string to match') ? inWords(schema) : message}`)
     if (faults.size === MOST_FAULTS) break
   }
   return [...faults.values()]
 }
+
+/** What a text is to be, rather than the expression that it is checked by. */
+const inWords = ({ description }: TSchema): string => description ?? 'has a character that is not allowed'
 
 function engineFaults(value: unknown, engines: readonly string[]): string[] {
   const engine = objectOf(value)?.engine

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../json.ts'
+import { readJson } from '../json-text.ts'
 import type { ModelAccess } from '../plugin.ts'
 
 /** USD per million tokens. Cache tokens cost as input where they have no price of their own. */
@@ -55,7 +56,7 @@ export function parseBaseUrl(text: string): string {
 }
 
 function parseObject(text: string): JsonObject {
-  const value: unknown = JSON.parse(text)
+  const value = readJson(text)
   if (!isObject(value)) throw new Error('must be a JSON object')
   return value
 }

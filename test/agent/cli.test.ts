@@ -90,7 +90,20 @@ describe('threadbox chat, piped', () => {
       told: 'no server answers at http://127.0.0.1:1',
     },
     { name: 'with an agent that is not there', env: {}, args: ['nobody', 'Hi'], code: 1, told: 'nobody' },
-    { name: 'with a URL that is none', env: { THREADBOX_URL: 'what' }, args: ['coder', 'Hi'], code: 1, told: /URL/i },
+    {
+      name: 'with a URL that is none',
+      env: { THREADBOX_URL: 'what' },
+      args: ['coder', 'Hi'],
+      code: 2,
+      told: 'THREADBOX_URL: must be a URL like http://127.0.0.1:7070',
+    },
+    {
+      name: 'with another protocol',
+      env: {},
+      args: ['coder', 'Hi', '--url', 'ftp://x'],
+      code: 2,
+      told: '--url: must be a URL',
+    },
     { name: 'with no words', env: {}, args: ['coder'], code: 1, told: /message/i },
     { name: 'with an unknown flag', env: {}, args: ['coder', '--colour', 'Hi'], code: 2, told: '--colour' },
   ]

@@ -64,7 +64,12 @@ const faulty: [string, unknown, RegExp[]][] = [
   [
     'several faults of one file',
     { slug: 'Not A Slug', engine: 'foo', options: { maxTurns: 0 }, colour: 'red' },
-    [/: slug: /, /: engine: /, /: options\.maxTurns: /, /: colour: /],
+    [
+      /: slug: must have small letters, digits and hyphens between them\n/,
+      /: engine: /,
+      /: options\.maxTurns: /,
+      /: colour: /,
+    ],
   ],
   ['what is not JSON', '{\n  "slug": "x"\n  "name": "y"\n}\n', [/agent\.json: line 3, column 3: comma expected\n$/]],
   ['what ends too early', '{"slug":', [/agent\.json: line 1, column 9: value expected\n$/]],
