@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Agent } from '../db/agents.ts'
 import { findDeployment } from '../db/deployments.ts'
-import { listMessages } from '../db/messages.ts'
+import { findPlace, idAfter, lastMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { findThread, type Thread } from '../db/threads.ts'
@@ -57,6 +57,9 @@ export async function startChat(
   return { run, watched: request.background ? undefined : runtime.runs.watch(run) }
 }
 
+/** What an engine is given of a thread, from its end. */
+const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
+
 /** The agent as it was when the sandbox was made, if that is a version that it still has; else as it is now. */
 function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): Agent {
   if (deploymentId === undefined || deploymentId === current.deploymentId) return current
@@ -73,15 +76,17 @@ function startRun(
   const { db, runs, environments, gateway, egress } = runtime
   const { agent, engine, sandbox, thread, asked, keyId } = place
   return inTransaction(db, () => {
-    const known = listMessages(db, thread.id)
+    const find = (id: string | undefined) => (id === undefined ? undefined : findPlace(db, thread.id, id))
     const prompt = asked.prompt.filter(({ role }) => role === 'user')
-    const isNew = known.length === 0
-    const edited = known.findIndex(({ id, role }) => id === asked.replaces && role === 'user')
+    const isNew = idAfter(db, thread.id, 0) === undefined
+    const replaced = find(asked.replaces)
+    const edited = replaced?.role === 'user' ? replaced : undefined
     // A message that is known is answered again.
-    const position = edited >= 0 ? edited : known.findIndex(({ id }) => id === prompt[0]?.id)
-    const isCut = position >= 0 && (edited >= 0 || asked.isAgain)
-    if (isCut) cutThread(db, thread.id, known[edited >= 0 ? position : position + 1]?.id)
-    const before = isNew ? asked.before : position >= 0 ? known.slice(0, position) : known
+    const answered = edited ?? find(prompt[0]?.id)
+    const isCut = answered !== undefined && (edited !== undefined || asked.isAgain)
+    // Read before the thread is cut, and no more than any model takes: a thread may have any length.
+    const before = isNew ? asked.before : lastMessages(db, thread.id, HISTORY, answered?.position)
+    if (isCut) cutThread(db, thread.id, edited ? asked.replaces : idAfter(db, thread.id, answered.position))
     const model = request.options.model ?? agent.model
     const { turnOptions, budgets } = withinAgent(agent.options, request.options)
     const systemPrompt = request.options.systemPrompt ?? agent.systemPrompt

@@ -16,19 +16,89 @@ interface Row {
   createdAt: string
 }
 
-/** A thread's messages, oldest first. */
+const columns = 'id, role, parts, metadata, created_at as createdAt'
+
+const toMessage = ({ position: _, ...row }: Row & { position?: number }): Message => ({
+  ...row,
+  parts: readJson(row.parts, 'messages.parts', isParts),
+  metadata: row.metadata === null ? null : JSON.parse(row.metadata),
+})
+
+/** All of a thread's messages, oldest first. Of a long thread they take their time: others read it page by page. */
 export const listMessages = (db: Database, threadId: string): Message[] =>
   db
-    .query<Row, { threadId: string }>(
-      `select id, role, parts, metadata, created_at as createdAt from messages
-       where thread_id = $threadId order by position`,
-    )
+    .query<Row, { threadId: string }>(`select ${columns} from messages where thread_id = $threadId order by position`)
     .all({ threadId })
-    .map(row => ({
-      ...row,
-      parts: readJson(row.parts, 'messages.parts', isParts),
-      metadata: row.metadata === null ? null : JSON.parse(row.metadata),
-    }))
+    .map(toMessage)
+
+/** Of a page, in messages and in characters of their parts; one message is always in it. */
+export interface MessageBounds {
+  messages: number
+  characters: number
+}
+
+/** The newest messages that came before a position, or of all, oldest first, as many as the bounds have room for. */
+export function lastMessages(
+  db: Database,
+  threadId: string,
+  bounds: MessageBounds,
+  before = Number.MAX_SAFE_INTEGER,
+): Message[] {
+  const rows = db
+    .query<Row, { threadId: string; before: number; limit: number }>(
+      `select ${columns} from messages where thread_id = $threadId and position < $before order by position desc limit $limit`,
+    )
+    .iterate({ threadId, before, limit: bounds.messages })
+  return within(rows, bounds).reverse().map(toMessage)
+}
+
+/** The messages that come after a position, oldest first, and the position of the last of them; undefined at the end. */
+export function nextMessages(
+  db: Database,
+  threadId: string,
+  bounds: MessageBounds,
+  after: number,
+): { messages: Message[]; last: number } | undefined {
+  const rows = db
+    .query<Row & { position: number }, { threadId: string; after: number; limit: number }>(
+      `select ${columns}, position from messages where thread_id = $threadId and position > $after order by position limit $limit`,
+    )
+    .iterate({ threadId, after, limit: bounds.messages })
+  const page = within(rows, bounds)
+  const last = page.at(-1)?.position
+  return last === undefined ? undefined : { messages: page.map(toMessage), last }
+}
+
+function within<Found extends Row>(rows: Iterable<Found>, bounds: MessageBounds): Found[] {
+  const page: Found[] = []
+  let characters = 0
+  for (const row of rows) {
+    characters += row.parts.length
+    if (page.length > 0 && characters > bounds.characters) break
+    page.push(row)
+  }
+  return page
+}
+
+/** Where a message of the thread is. */
+export const findPlace = (
+  db: Database,
+  threadId: string,
+  id: string,
+): { position: number; role: StoredMessage['role'] } | undefined =>
+  db
+    .query<{ position: number; role: StoredMessage['role'] }, { threadId: string; id: string }>(
+      'select position, role from messages where thread_id = $threadId and id = $id',
+    )
+    .get({ threadId, id }) ?? undefined
+
+/** The id of the first message after a position. */
+export const idAfter = (db: Database, threadId: string, position: number): string | undefined =>
+  db
+    .query<{ id: string }, { threadId: string; position: number }>(
+      'select id from messages where thread_id = $threadId and position > $position order by position limit 1',
+    )
+    .get({ threadId, position })?.id
 
 /** Adds messages at the thread's end and returns those added: one whose id is there already is skipped. */
 export const appendMessages = (db: Database, threadId: string, messages: readonly StoredMessage[]): StoredMessage[] =>

@@ -6,6 +6,7 @@ import models from './migrations/0002_models.sql' with { type: 'text' }
 import deployments from './migrations/0003_deployments.sql' with { type: 'text' }
 import conversations from './migrations/0004_conversations.sql' with { type: 'text' }
 import environments from './migrations/0005_environments.sql' with { type: 'text' }
+import usageIndex from './migrations/0006_usage_index.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -29,6 +30,7 @@ const migrations: readonly Migration[] = [
   },
   sql(conversations),
   sql(environments),
+  sql(usageIndex),
 ]
 
 // The default of 20 is less than the statements of one chat request.

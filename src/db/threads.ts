@@ -74,11 +74,24 @@ export const findSandboxOfThread = (db: Database, teamId: string, id: string): s
     )
     .get({ teamId, id })?.sandboxId
 
+export interface ThreadPage {
+  limit?: number
+  /** The id of the last one of the page before. */
+  before?: string
+  /** Only those of this end user. */
+  userId?: string
+}
+
+type PageQuery = { sandboxId: string; limit: number; before: string | null; userId: string | null }
+
 /** A sandbox's threads, newest first. */
-export const listThreads = (db: Database, sandboxId: string): Thread[] =>
+export const listThreads = (db: Database, sandboxId: string, { limit, before, userId }: ThreadPage = {}): Thread[] =>
   db
-    .query<Row, { sandboxId: string }>(`select ${columns} from threads where sandbox_id = $sandboxId order by id desc`)
-    .all({ sandboxId })
+    .query<Row, PageQuery>(
+      `select ${columns} from threads where sandbox_id = $sandboxId and ($before is null or id < $before)
+         and ($userId is null or external_user_id = $userId) order by id desc limit $limit`,
+    )
+    .all({ sandboxId, limit: limit ?? -1, before: before ?? null, userId: userId ?? null })
     .map(toThread)
 
 /** With its messages and runs. False when there is no such thread. */

@@ -88,6 +88,7 @@ export const threadOperations: Operations = {
   'GET /v1/sandboxes/:sandboxId/threads': {
     id: 'listThreads',
     summary: 'Lists the threads of a sandbox, newest first',
+    description: 'All of them, or with `limit` a page; `before` is the id of the last one of the page before.',
     tag: 'Threads',
     answers: { 200: answer(Type.Array(ThreadSummary)) },
   },
@@ -100,6 +101,8 @@ export const threadOperations: Operations = {
   'GET /v1/sandboxes/:sandboxId/threads/:threadId': {
     id: 'getThread',
     summary: 'Gives a thread with its messages',
+    description:
+      'All of them, or with `limit` the newest, or those before the message `before`; then `nextBefore` goes on.',
     tag: 'Threads',
     answers: { 200: answer(Thread) },
   },
