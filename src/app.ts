@@ -23,6 +23,7 @@ import { previewRoutes } from './http/previews.ts'
 import { processRoutes } from './http/processes.ts'
 import { sandboxRoutes } from './http/sandboxes.ts'
 import { authorizationOf, type Sockets, type Upgrade } from './http/socket.ts'
+import { watchStrangers } from './http/strangers.ts'
 import { terminalRoutes } from './http/terminal.ts'
 import { threadRoutes } from './http/threads.ts'
 import { tokenRoutes } from './http/tokens.ts'
@@ -41,11 +42,14 @@ export interface App {
 /** What the app asks of the server that it is behind. */
 export interface AppServer extends Connections {
   upgrade?: Upgrade
+  /** Where a request comes from, for the log. */
+  addressOf?(request: Request): string | undefined
 }
 
 /** The whole of the HTTP interface. */
 export function createApp(runtime: Runtime, server: AppServer = {}): App {
   const bodies = createMemory({ bytes: bounds.bodiesBytes, freeBytes: bounds.smallBodyBytes })
+  const strangers = watchStrangers(runtime.log)
   const receivedAs = new WeakMap<Request, Request>()
   const traffic = createTraffic(runtime.config.requestsPerKey, server)
   const upgrade: Upgrade = (request, handlers, headers) => {
@@ -111,6 +115,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
       })
       return undefined
     } catch (error) {
+      strangers.refused(error, server.addressOf?.(receivedAs.get(request) ?? request))
       return failureResponse(error, runtime.log)
     }
   }

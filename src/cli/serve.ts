@@ -43,6 +43,7 @@ export async function serve({ settings }: Given, load: LoadPlugins): Promise<voi
       const { address, port } = server.requestIP(request) ?? {}
       return port === undefined ? undefined : `${address} ${port}`
     },
+    addressOf: request => server.requestIP(request)?.address,
     upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
   })
   const answer = async (request: Request) => {
@@ -91,6 +92,8 @@ function listen({ host, port }: Config, fetch: (request: Request) => Promise<Res
       port,
       idleTimeout: STRANGER_IDLE_SECONDS,
       reusePort: false,
+      // Else Bun prints the stack of an answer's body that breaks: its reader is told by the connection's end.
+      development: false,
       // JSON bodies have their own bound; files may have any size.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch,

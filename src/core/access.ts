@@ -61,8 +61,8 @@ export function authenticate({ db, config }: Runtime, header: string | null): Ca
   if (config.apiKey && equal(hash, hashOf(config.apiKey))) return { teamId: ensureTeamWithEcho(db, DEFAULT_TEAM).id }
   const key = findKeyByHash(db, hash)
   if (!key) throw new ApiError('unauthorized', 'The API key is not known.')
-  if (key.revokedAt) throw new ApiError('unauthorized', 'The API key was revoked.')
-  if (isOver(key)) throw new ApiError('unauthorized', 'The API key has expired.')
+  if (key.revokedAt) throw refusalOf(key, 'The API key was revoked.')
+  if (isOver(key)) throw refusalOf(key, 'The API key has expired.')
   return { teamId: key.teamId, keyId: key.id }
 }
 
@@ -118,9 +118,20 @@ export function readGrant<Written extends Grant>(db: Database, prefix: string, t
   const grant = JSON.parse(Buffer.from(body, 'base64url').toString()) as Written
   if (grant.expires * 1000 <= Date.now()) throw new ApiError('unauthorized', `The ${what} has expired.`)
   const key = grant.keyId === undefined ? undefined : findKey(db, grant.keyId)
-  if (key?.revokedAt) throw new ApiError('unauthorized', `The API key that made the ${what} was revoked.`)
-  if (key && isOver(key)) throw new ApiError('unauthorized', `The API key that made the ${what} has expired.`)
+  if (key?.revokedAt) throw refusalOf(key, `The API key that made the ${what} was revoked.`)
+  if (key && isOver(key)) throw refusalOf(key, `The API key that made the ${what} has expired.`)
   return grant
+}
+
+const refusedKeys = new WeakMap<ApiError, string>()
+
+/** The id of the key that was refused, for the operator: the caller is not told. Undefined when it is not known. */
+export const refusedKeyOf = (error: ApiError): string | undefined => refusedKeys.get(error)
+
+function refusalOf({ id }: KeyRow, message: string): ApiError {
+  const refusal = new ApiError('unauthorized', message)
+  refusedKeys.set(refusal, id)
+  return refusal
 }
 
 const isOver = ({ expiresAt }: KeyRow): boolean => expiresAt !== undefined && expiresAt <= new Date().toISOString()

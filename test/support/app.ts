@@ -84,6 +84,7 @@ export class TestApp {
     this.key = createKey(this.runtime.db, { team: 'default', name: 'test' }).key
     this.foreignKey = createKey(this.runtime.db, { team: 'other', name: 'test' }).key
     const app = createApp(this.runtime, {
+      addressOf: request => server.requestIP(request)?.address,
       upgrade: (request, data, headers) => server.upgrade(request, { data, ...(headers && { headers }) }),
     })
     const server = Bun.serve<SocketHandlers>({
