@@ -59,7 +59,7 @@ test('installed again, it changes nothing', async () => {
 })
 
 test('a setting is replaced; lines of one’s own and the key stay', async () => {
-  writeFileSync(at(environment), `${read(environment)}ANTHROPIC_API_KEY=own\nTHREADBOX_IDLE_MS=x\n`)
+  writeFileSync(at(environment), `${read(environment)}ANTHROPIC_API_KEY=own-key-of-mine\nTHREADBOX_IDLE_MS=x\n`)
   // What stands there is checked too, however it is written.
   expect((await service('install')).stderr).toBe(
     'threadbox: THREADBOX_IDLE_MS: must be a whole number from 0 to 9007199254740991\n',
