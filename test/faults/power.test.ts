@@ -12,10 +12,9 @@ patiently()
 /** Its data directory is on a disk that can be cut off. */
 async function serverOn(disk: CutDisk): Promise<Server> {
   const server = await new Server({ dataDirectory: join(disk.path, 'data') }).start()
-  // A first start unpacks what jails need, which is not what is tried here.
+  // What jails need is unpacked by the first one.
   const first = await server.sandbox()
   await server.ask('DELETE', `/v1/sandboxes/${first}`)
-  Bun.spawnSync(['sync', '-f', disk.path])
   return server
 }
 

@@ -50,6 +50,9 @@ const Thread = Type.Object(
     usage: ThreadUsage,
     error: nullable(Type.String()),
     completedAt: nullable(Timestamp),
+    nextBefore: Type.Optional(
+      nullable(Type.String({ description: 'Of a page: the next one is asked for with `before` set to this.' })),
+    ),
   },
   { title: 'Thread' },
 )
