@@ -15,7 +15,7 @@ export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess[
   const ends = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => summaryOf(part)?.through ?? [])))
   for (const message of messages) {
     if (message.role !== 'assistant') {
-      entries.push(...fromUser(message))
+      entries.push(...fromUser(message, wire))
       continue
     }
     for (const part of groupsOf(message.parts, ends)) {
@@ -32,7 +32,7 @@ export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess[
   return entries
 }
 
-function fromUser({ id, role, parts }: StoredMessage): Entry[] {
+function fromUser({ id, role, parts }: StoredMessage, wire: ModelAccess['wire']): Entry[] {
   const content: Exclude<UserModelMessage['content'], string> = []
   for (const part of parts) {
     if (part.type === 'text' && typeof part.text === 'string' && part.text !== '') {
@@ -41,8 +41,21 @@ function fromUser({ id, role, parts }: StoredMessage): Entry[] {
     }
     const image = imageOf(part)
     if (image) content.push({ type: 'file', ...image })
+    const data = wire === 'openai-chat' ? undefined : pdfOf(part)
+    if (data !== undefined) content.push({ type: 'file', mediaType: 'application/pdf', data })
   }
   return content.length === 0 ? [] : [{ message: { role: 'user', content }, key: id }]
+}
+
+/** Providers take no more in one request. */
+const MAX_PDF_CHARS = 12 * 1024 * 1024
+
+/** A PDF that lies in the message. Servers that only speak like OpenAI's refuse them. */
+function pdfOf({ type, url }: MessagePart): string | undefined {
+  const prefix = 'data:application/pdf;base64,'
+  if (type !== 'file' || typeof url !== 'string' || !url.startsWith(prefix) || url.length > MAX_PDF_CHARS)
+    return undefined
+  return url.slice(prefix.length)
 }
 
 /** An image that lies in the message itself. No other is fetched: its address may be one that the user must not reach. */

@@ -4,6 +4,8 @@ import type { StoredMessage } from '../plugin.ts'
 /** What a chat brings, as the AI SDK says it. */
 export interface Posted {
   messages: StoredMessage[]
+  /** Ids that the client has given; any other message has one of ours, and may be in the thread under another. */
+  ownIds?: ReadonlySet<string>
   /** `regenerate-message` answers a user message anew. */
   trigger?: string
   /** Of the message that is regenerated or edited. */

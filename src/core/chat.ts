@@ -6,12 +6,13 @@ import { inTransaction } from '../db/open.ts'
 import type { Sandbox } from '../db/sandboxes.ts'
 import { findThread, type Thread } from '../db/threads.ts'
 import { ApiError } from '../errors.ts'
-import type { Engine, Turn } from '../plugin.ts'
+import type { Engine, StoredMessage, Turn } from '../plugin.ts'
 import type { Watched } from '../runs/registry.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Caller } from './access.ts'
 import { type Asked, askedOf, type Posted } from './asked.ts'
+import { withAttachments } from './attachments.ts'
 import { type PlaceRequest, placeOf } from './chat-place.ts'
 import { underOperator } from './deployed-agent.ts'
 import { meteredTurn } from './metered-turn.ts'
@@ -67,6 +68,12 @@ function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): A
   return deployment?.agentId === current.id ? { ...current, ...underOperator(deployment.definition, current) } : current
 }
 
+/** What the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */
+function refusedBefore({ before }: Asked, { ownIds }: Posted, isKnown: (id: string) => boolean): StoredMessage[] {
+  const last = before.findLastIndex(({ id, role }) => role !== 'user' || !ownIds?.has(id) || isKnown(id))
+  return before.slice(last + 1)
+}
+
 /** Nothing is awaited here: the thread is free, and taken. */
 function startRun(
   runtime: Runtime,
@@ -77,12 +84,14 @@ function startRun(
   const { agent, engine, sandbox, thread, asked, keyId } = place
   return inTransaction(db, () => {
     const find = (id: string | undefined) => (id === undefined ? undefined : findPlace(db, thread.id, id))
-    const prompt = asked.prompt.filter(({ role }) => role === 'user')
+    const said = asked.prompt.filter(({ role }) => role === 'user')
     const isNew = idAfter(db, thread.id, 0) === undefined
     const replaced = find(asked.replaces)
     const edited = replaced?.role === 'user' ? replaced : undefined
     // A message that is known is answered again.
-    const answered = edited ?? find(prompt[0]?.id)
+    const answered = edited ?? find(said[0]?.id)
+    const isKnown = (id: string) => find(id) !== undefined
+    const prompt = isNew || answered ? said : [...refusedBefore(asked, request, isKnown), ...said]
     const isCut = answered !== undefined && (edited !== undefined || asked.isAgain)
     // Read before the thread is cut, and no more than any model takes: a thread may have any length.
     const before = isNew ? asked.before : lastMessages(db, thread.id, HISTORY, answered?.position)
@@ -121,10 +130,14 @@ function startRun(
           ...(keyId !== undefined && { keyId }),
           ...(model !== undefined && { model }),
         })
+      // What the thread keeps is what the user sent.
+      const told = yield* withAttachments([...turn.history, ...turn.prompt], environment.files)
+      const history = told.slice(0, turn.history.length)
+      const asTold: Turn = { ...turn, history, prompt: told.slice(history.length) }
       return yield* meteredTurn(open, signal, openModel =>
         turnWithTools(runtime, { agent, sandbox, environment, signal }, turnOptions, options => {
           runtime.loop?.entered(`${run.id} by ${engine.name}`)
-          const events = engine.run(turn, {
+          const events = engine.run(asTold, {
             environment,
             cwd: sandbox.cwd,
             env: sandbox.envs,

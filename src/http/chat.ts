@@ -82,6 +82,7 @@ export const chatRoutes = (runtime: Runtime) =>
             ...rest,
             background,
             messages: messages.map(withId),
+            ownIds: new Set(messages.flatMap(({ id }) => id ?? [])),
             options: overrides(options),
             ...(typeof id === 'string' && { id }),
             ...(typeof messageId === 'string' && { messageId }),
