@@ -148,7 +148,10 @@ for pid in [name for name in os.listdir('/proc') if name.isdigit()]:
     if PEER in open(f'/proc/{pid}/cmdline').read() and int(pid) != os.getpid(): print('process', pid)
   except OSError: pass
 libc.shmget.restype = ctypes.c_int
-if libc.shmget(0x7b0c, 0, 0) >= 0: print('shared memory')`,
+if libc.shmget(0x7b0c, 0, 0) >= 0: print('shared memory')
+if libc.semget(0x7b0c, 0, 0) >= 0: print('semaphores')
+if libc.msgget(0x7b0c, 0) >= 0: print('messages')
+if ctypes.CDLL('librt.so.1').mq_open(('/' + PEER).encode(), os.O_RDWR) >= 0: print('message queue')`,
   ],
 ]
 
@@ -187,6 +190,8 @@ for place in ['/tmp/', '/home/user/', '/dev/shm/']: open(place + word, 'w').writ
 name = socket.socket(socket.AF_UNIX); name.bind(chr(0) + word); name.listen()
 port = socket.socket(); port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); port.bind(('127.0.0.1', 8199)); port.listen()
 if ctypes.CDLL(None).shmget(0x7b0c, 4096, 0o1666) < 0: sys.exit('no shared memory')
+if ctypes.CDLL(None).semget(0x7b0c, 1, 0o1666) < 0 or ctypes.CDLL(None).msgget(0x7b0c, 0o1666) < 0: sys.exit('no semaphores or messages')
+if ctypes.CDLL('librt.so.1').mq_open(('/' + word).encode(), os.O_CREAT | os.O_RDWR, 0o666, None) < 0: sys.exit('no message queue')
 print('ready', flush=True); time.sleep(600)
 `
 
