@@ -1,5 +1,6 @@
 import { closeSync, existsSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
+import { excerpt } from '../bounds.ts'
 import type { ProcessExit, TerminalSize } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
@@ -88,7 +89,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
   const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new GuestError('invalid_request', `cwd: no such directory: ${cwd}`)
+    throw new GuestError('invalid_request', `cwd: no such directory: ${excerpt(cwd)}`)
   }
   const ends = openEnds(request, system)
   const mark = trees.mark()
@@ -110,7 +111,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
     const isFull = code === 'EAGAIN' || code === 'ENOMEM'
     throw new GuestError(
       isFull ? 'sandbox_unavailable' : 'invalid_request',
-      `The command could not be started: ${message}`,
+      `The command could not be started: ${excerpt(message)}`,
     )
   } finally {
     for (const fd of new Set(ends.theirs)) if (typeof fd === 'number') closeSync(fd)

@@ -1,6 +1,7 @@
 import { type BigIntStats, constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
+import { excerpt } from '../bounds.ts'
 import type { FileInfo } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
 import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
@@ -40,7 +41,7 @@ export async function describe(path: string): Promise<FileInfo | null> {
 
 export async function list(path: string, depth: number): Promise<FileInfo[]> {
   await assertNotOwnPath(path)
-  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${path}`)
+  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${excerpt(path)}`)
   const names = await readNames()
   const found: FileInfo[] = []
   const walk = async (directory: string, levels: number): Promise<void> => {
@@ -86,7 +87,7 @@ export async function openRegular(path: string, flags: number) {
   try {
     await assertNotOwn(file.fd, path)
     if ((await file.stat()).isFile()) return file
-    throw new GuestError('invalid_request', `Not a regular file: ${path}`)
+    throw new GuestError('invalid_request', `Not a regular file: ${excerpt(path)}`)
   } catch (error) {
     await file.close()
     throw error

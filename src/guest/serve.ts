@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import type { EnvironmentProcesses } from '../plugin.ts'
 import { type Call, lanes } from './call.ts'
@@ -108,15 +109,19 @@ async function answer(call: Call, request: GuestRequest, { system, processes }: 
 function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
   const { code = '', path = '' } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ENOTDIR') return { code: 'file_not_found', message: `No such file: ${path}` }
-  const where = path && `: ${path}`
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return { code: 'file_not_found', message: `No such file: ${excerpt(path)}` }
+  const where = path && `: ${excerpt(path)}`
   // A file may be as large as the disk, where that is no file system of its own.
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
     return { code: 'disk_full', message: `No space is left in the sandbox${where}` }
   }
   if (code === 'EIO') return { code: 'sandbox_unavailable', message: `The disk of the sandbox has failed${where}` }
   const known = refusals[code]
-  return { code: 'invalid_request', message: known ? `${known}: ${path}` : `The operation failed: ${code || error}` }
+  return {
+    code: 'invalid_request',
+    message: known ? `${known}: ${excerpt(path)}` : `The operation failed: ${code || error}`,
+  }
 }
 
 const refusals: Record<string, string> = {

@@ -137,3 +137,20 @@ test('an agent file is held to the same bounds', () => {
     'options.acp.args',
   )
 })
+
+test('what the sandbox says of a path or a program repeats the beginning of it', async () => {
+  const path = `/${'x'.repeat(200)}/${'y'.repeat(200)}`
+  const home = `/v1/sandboxes/${id}`
+  const answers = [
+    await app.ask('GET', `${home}/files?path=${path}`),
+    await app.ask('GET', `${home}/files/list?path=${path}`),
+    await app.ask('DELETE', `${home}/files?path=${path}`),
+    await app.ask('POST', `${home}/exec`, { command: 'true', cwd: path }),
+    await app.ask('POST', `${home}/processes`, { command: ['z'.repeat(500)] }),
+    await app.ask('POST', `${home}/files`, { path: `/${long(300)}`, content: '' }),
+  ]
+  for (const { status, body } of answers) {
+    expect(status).toBeOneOf([400, 404])
+    expect(body.message.length).toBeLessThan(200)
+  }
+})
