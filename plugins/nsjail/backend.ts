@@ -138,8 +138,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     }
   }
 
-  const make = async (spec: EnvironmentSpec, place: Place): Promise<KeptEnvironment> => {
+  const make = async (spec: EnvironmentSpec): Promise<KeptEnvironment> => {
     await ready()
+    const place = placeOf(ground.dataDirectory, spec.id)
     await ground.diskSpace?.assertEnough()
     const capabilities = await able()
     if (environments.has(spec.id) || existsSync(place.directory)) {
@@ -188,9 +189,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     check: () => probeHost(ground, executable, nsjailPath),
 
     async create(spec) {
-      const place = placeOf(ground.dataDirectory, spec.id)
+      if (!isSafeId(spec.id)) throw new Error('the environment id is not safe as a file name')
       if (creating.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
-      const made = make(spec, place).catch(error => {
+      const made = make(spec).catch(error => {
         if (error instanceof ApiError) throw error
         const code = isNoSpace(error) ? 'disk_full' : 'sandbox_unavailable'
         throw new ApiError(code, `The sandbox could not be made: ${messageOf(error)}`)
