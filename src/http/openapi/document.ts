@@ -146,6 +146,7 @@ const everywhere = [
   'rate_limit_exceeded',
   'internal_error',
   'shutting_down',
+  'disk_full',
 ] as const
 
 function errorsOf(path: string, { errors = [], isPublic }: Operation, hasBody: boolean) {
