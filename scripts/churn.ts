@@ -3,7 +3,7 @@
  * usage: bun scripts/churn.ts EXECUTABLE COUNT [FLAG...]   flags of serve: --backend docker --docker-image debian
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { call, inDirectory, serve } from './bench-server.ts'
+import { call, inDirectory, serve } from './benchmarks/server.ts'
 
 const [, , , count = '200', ...flags] = process.argv
 const AT_ONCE = 4

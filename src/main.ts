@@ -1,21 +1,21 @@
 import { join } from 'node:path'
-import type { LoadPlugins, Plugins } from './cli/open-runtime.ts'
 import { wordsOf } from './errors.ts'
-import type { Backend, Engine } from './plugin.ts'
+import type { Backend, Engine } from './plugin-api/index.ts'
+import type { LoadPlugins, Plugins } from './start/runtime.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
 async function main(args: readonly string[]): Promise<number> {
   const [first, second] = args
   switch (second === '--help' ? undefined : first) {
     case 'guest':
-      if (second === 'container') (await import('./guest/container.ts')).serveContainer()
-      else if (second === 'bridge') return await (await import('./guest/bridge.ts')).bridge()
-      else (await import('./guest/serve.ts')).serveGuest(3)
+      if (second === 'container') (await import('./guest/inside/container.ts')).serveContainer()
+      else if (second === 'bridge') return await (await import('./guest/inside/bridge.ts')).bridge()
+      else (await import('./guest/inside/serve.ts')).serveGuest(3)
       return await new Promise<never>(() => {})
     case 'tools':
       return await (await import('./guest/tools/main.ts')).serveTools(args.slice(1))
     case 'guard':
-      await (await import('./cli/one-off/guard.ts')).guard(loadPlugins)
+      await (await import('./cli/temporary/cleaner.ts')).guard(loadPlugins)
       return 0
     case '--version':
       return await runCommand(['version'])
@@ -115,7 +115,7 @@ const loadPlugins: LoadPlugins = async (config, context) => {
   }
   let external: Plugins['external'] = []
   if (config.plugins.length > 0) {
-    const { loadExternal } = await import('./external/load.ts')
+    const { loadExternal } = await import('./plugin-loader/load.ts')
     const taken = plugins.map(({ name }) => name)
     const loaded = await loadExternal(config.plugins, { taken, context, guestExecutable: executable })
     for (const { backend, file } of loaded.backends) {

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError, readConfig } from '../src/config.ts'
-import { settings } from '../src/settings.ts'
+import { ConfigError, readConfig } from '../src/start/config.ts'
+import { settings } from '../src/start/settings.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-config-'))
 afterAll(() => rmSync(directory, { recursive: true }))

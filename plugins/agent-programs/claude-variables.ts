@@ -1,4 +1,4 @@
-import type { ModelAccess } from '../../src/plugin.ts'
+import type { ModelAccess } from '../../src/plugin-api/index.ts'
 
 /** What leads Claude Code's model calls to the gateway, and keeps it from every other. */
 export const claudeVariables = ({ insideBaseUrl, programToken, id }: ModelAccess): Record<string, string> => ({

@@ -1,4 +1,4 @@
-import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin.ts'
+import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
 import type { Program } from './program.ts'
 import type { PromptPart } from './prompt.ts'
 

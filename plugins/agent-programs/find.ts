@@ -1,6 +1,6 @@
+import { runShell } from '../../src/environment/run-command.ts'
 import { ApiError } from '../../src/errors.ts'
-import { runShell } from '../../src/guest/shell.ts'
-import type { CheckContext } from '../../src/plugin.ts'
+import type { CheckContext } from '../../src/plugin-api/index.ts'
 
 const TIMEOUT_MS = 30_000
 

@@ -1,8 +1,8 @@
-import type { Engine, Plugin } from '../../src/plugin.ts'
+import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
 import { checkAcp, planAcp } from './acp/launch.ts'
 import { checkClaudeCode, planClaudeCode } from './claude-code/launch.ts'
 import type { Plan } from './conversation.ts'
-import { createShelf } from './shelf.ts'
+import { createShelf } from './idle-conversations.ts'
 import { runTurn } from './turn.ts'
 
 /** How long a program waits for the next turn of its thread. */

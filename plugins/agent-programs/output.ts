@@ -1,4 +1,4 @@
-import { objectOf, objectsOf } from '../../src/json.ts'
+import { objectOf, objectsOf } from '../../src/read/json.ts'
 
 /** A tool's content blocks as a thread keeps them: text, or text and images. */
 export function outputOf(content: unknown): unknown {

@@ -1,7 +1,7 @@
+import { lines } from '../../src/environment/lines.ts'
 import { messageOf } from '../../src/errors.ts'
-import { lines } from '../../src/guest/lines.ts'
-import { isObject, type JsonObject, parseJson } from '../../src/json.ts'
-import type { Environment } from '../../src/plugin.ts'
+import type { Environment } from '../../src/plugin-api/index.ts'
+import { isObject, type JsonObject, parseJson } from '../../src/read/json.ts'
 import { SessionLost } from './conversation.ts'
 
 /** A program in a sandbox that takes and gives a JSON object a line. It lives until it is ended, whatever turn started it. */

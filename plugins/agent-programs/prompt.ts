@@ -1,5 +1,5 @@
-import { objectOf } from '../../src/json.ts'
-import type { MessagePart, StoredMessage, Turn } from '../../src/plugin.ts'
+import type { MessagePart, StoredMessage, Turn } from '../../src/plugin-api/index.ts'
+import { objectOf } from '../../src/read/json.ts'
 
 /** What a program is asked. */
 export type PromptPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string }

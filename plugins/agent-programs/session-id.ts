@@ -1,4 +1,4 @@
-import type { StoredMessage, Turn } from '../../src/plugin.ts'
+import type { StoredMessage, Turn } from '../../src/plugin-api/index.ts'
 
 /**
  * A program's session as its thread keeps it: the program, its own id, how many user messages it has got, and a mark

@@ -1,4 +1,4 @@
-import type { Engine, Plugin } from '../../src/plugin.ts'
+import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
 
 /**
  * The built-in agent: a model that works with tools in the sandbox. Runs on Anthropic, OpenAI and OpenAI-compatible models.

@@ -1,4 +1,4 @@
-import { objectOf, objectsOf } from '../../src/json.ts'
+import { objectOf, objectsOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { labels, type Made, parseMade } from './labels.ts'
 

@@ -1,6 +1,6 @@
-import { readBytes } from '../../src/bytes.ts'
 import { messageOf } from '../../src/errors.ts'
-import { objectOf, parseJson } from '../../src/json.ts'
+import { readBytes } from '../../src/read/bytes.ts'
+import { objectOf, parseJson } from '../../src/read/json.ts'
 import { type Address, describeAddress } from './address.ts'
 import type { ProcessStream } from './demultiplex.ts'
 import { EngineError, EngineLost } from './failure.ts'

@@ -1,7 +1,7 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { messageOf } from '../../src/errors.ts'
-import { objectOf, parseJson } from '../../src/json.ts'
+import { objectOf, parseJson } from '../../src/read/json.ts'
 import type { Address } from './address.ts'
 import { demultiplexed, type ProcessStream } from './demultiplex.ts'
 import { EngineError, EngineLost } from './failure.ts'

@@ -1,5 +1,5 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
-import { objectOf, parseJson } from '../../src/json.ts'
+import { objectOf, parseJson } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineLost, isMissing } from './failure.ts'
 

@@ -1,4 +1,4 @@
-import type { Plugin, PluginContext } from '../../src/plugin.ts'
+import type { Plugin, PluginContext } from '../../src/plugin-api/index.ts'
 import { createDockerBackend, type DockerOptions } from './backend.ts'
 
 export { createDockerBackend, type DockerOptions }

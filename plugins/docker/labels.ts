@@ -1,5 +1,5 @@
-import { objectOf, parseJson } from '../../src/json.ts'
-import type { Limits } from '../../src/plugin.ts'
+import type { Limits } from '../../src/plugin-api/index.ts'
+import { objectOf, parseJson } from '../../src/read/json.ts'
 
 /** How what belongs to threadbox is told apart on an engine. */
 export const labels = {

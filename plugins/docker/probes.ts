@@ -1,12 +1,12 @@
 import { messageOf } from '../../src/errors.ts'
-import { objectsOf } from '../../src/json.ts'
-import type { Check } from '../../src/plugin.ts'
+import type { Check } from '../../src/plugin-api/index.ts'
+import { objectsOf } from '../../src/read/json.ts'
 import { nameOf } from './container.ts'
+import { makeContainer, type Supplies } from './create-container.ts'
 import type { DockerEngine, EngineVersion } from './engine.ts'
 import { EngineLost } from './failure.ts'
 import { findImage } from './image.ts'
 import type { Made } from './labels.ts'
-import { makeContainer, type Supplies } from './make.ts'
 import { removeContainer } from './start.ts'
 
 const required = true

@@ -1,10 +1,10 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
-import type { Backend, EnvironmentSpec } from '../../src/plugin.ts'
+import type { Backend, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { checkE2b } from './checks.ts'
 import { type Connection, createControl, type Described, missingKey } from './control.ts'
 import { type KeptEnvironment, keepEnvironment } from './environment.ts'
+import { leaseMs } from './keep-alive.ts'
 import { labelOf } from './label.ts'
-import { leaseMs } from './lease.ts'
 import { networkOf } from './network.ts'
 
 export interface E2bOptions {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../src/errors.ts'
-import type { Check } from '../../src/plugin.ts'
+import type { Check } from '../../src/plugin-api/index.ts'
 import type { Connection, Control } from './control.ts'
 
 /** What a server whose sandboxes are on E2B needs. */

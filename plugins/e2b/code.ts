@@ -1,5 +1,5 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
-import type { CodeResult, RunCodeOptions } from '../../src/plugin.ts'
+import type { CodeResult, RunCodeOptions } from '../../src/plugin-api/index.ts'
 import { type Box, INTERPRETER_PORT } from './sdk.ts'
 
 /** The code interpreter of one sandbox, where its template has it. */

@@ -1,14 +1,14 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
-import type { Environment, NetworkSpec } from '../../src/plugin.ts'
+import type { Environment, NetworkSpec } from '../../src/plugin-api/index.ts'
 import { createInterpreter } from './code.ts'
 import type { Control } from './control.ts'
 import { createEnvd, type Envd, NotRunning } from './envd.ts'
 import { filesInside } from './files.ts'
-import { keepLease, type Lease } from './lease.ts'
+import { keepLease, type Lease } from './keep-alive.ts'
 import { networkOf } from './network.ts'
-import { connectInside } from './relay.ts'
 import type { Box } from './sdk.ts'
 import { type Calls, killOthers, spawnInside } from './spawn.ts'
+import { connectInside } from './tcp-over-stdio.ts'
 
 export interface KeptEnvironment extends Environment {
   /** Lets go of connections and timers. The sandbox goes on, and is paused when its time is up. */

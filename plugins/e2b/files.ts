@@ -1,9 +1,9 @@
 import { posix } from 'node:path'
+import { runShell, type ShellResult } from '../../src/environment/run-command.ts'
 import { ApiError } from '../../src/errors.ts'
-import { chunksUntil } from '../../src/guest/chunks-until.ts'
-import { permissionsOf } from '../../src/guest/permissions.ts'
-import { runShell, type ShellResult } from '../../src/guest/shell.ts'
-import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin.ts'
+import { chunksUntil } from '../../src/guest/host/chunks-until.ts'
+import { permissionsOf } from '../../src/guest/inside/permissions.ts'
+import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin-api/index.ts'
 import type { Envd } from './envd.ts'
 
 /** A listing longer than this is refused rather than cut. */

@@ -1,5 +1,5 @@
 import { ApiError } from '../../src/errors.ts'
-import { objectOf, parseJson } from '../../src/json.ts'
+import { objectOf, parseJson } from '../../src/read/json.ts'
 
 /** A flag byte, and a length in big-endian order. */
 const HEAD_BYTES = 5

@@ -1,4 +1,4 @@
-import type { Plugin } from '../../src/plugin.ts'
+import type { Plugin } from '../../src/plugin-api/index.ts'
 import { createE2bBackend, type E2bOptions } from './backend.ts'
 
 export { createE2bBackend, type E2bOptions }

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { findOwnId, keepOwnId } from '../../src/own-id.ts'
+import { findOwnId, keepOwnId } from '../../src/disk/own-id.ts'
 
 /** What tells the sandboxes of this data directory from all others of the same E2B project. */
 export interface Label {

@@ -1,4 +1,4 @@
-import type { NetworkSpec } from '../../src/plugin.ts'
+import type { NetworkSpec } from '../../src/plugin-api/index.ts'
 
 /** What E2B is told, and the line for the operator. */
 export interface E2bNetwork {

@@ -1,6 +1,6 @@
 import type { Sandbox as PlainSandbox } from 'e2b'
 import { ApiError, messageOf } from '../../src/errors.ts'
-import type { PortHost } from '../../src/plugin.ts'
+import type { PortHost } from '../../src/plugin-api/index.ts'
 
 /** Where a sandbox's daemon is, and what opens it. Never shown. */
 export interface Access {

@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 import { ApiError } from '../../src/errors.ts'
-import type { ProcessExit, SandboxProcess, SpawnOptions } from '../../src/plugin.ts'
-import { type Call, startCall } from './call.ts'
+import type { ProcessExit, SandboxProcess, SpawnOptions } from '../../src/plugin-api/index.ts'
 import { type Envd, NotRunning } from './envd.ts'
+import { type Call, startCall } from './marked-command.ts'
 import { CALL, KILL, KILL_OTHERS } from './scripts.ts'
 
 const baseEnvironment = { HOME: '/home/user', USER: 'root', LOGNAME: 'root', LANG: 'C.UTF-8' }

@@ -1,7 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { runShell, type ShellResult } from '../../src/environment/run-command.ts'
 import { messageOf } from '../../src/errors.ts'
-import { runShell, type ShellResult } from '../../src/guest/shell.ts'
-import type { Engine, EngineContext, EngineEnd, EngineEvent, Plugin, StoredMessage, Turn } from '../../src/plugin.ts'
+import type {
+  Engine,
+  EngineContext,
+  EngineEnd,
+  EngineEvent,
+  Plugin,
+  StoredMessage,
+  Turn,
+} from '../../src/plugin-api/index.ts'
 
 const SLOW_DELTA_MS = 50
 const COMMAND_TIMEOUT_MS = 600_000

@@ -1,8 +1,8 @@
-import type { Limits } from '../../src/plugin.ts'
-import type { Controller } from './cgroup.ts'
-import type { Ground } from './layout.ts'
-import type { Meta } from './meta.ts'
-import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
+import type { Limits } from '../../src/plugin-api/index.ts'
+import type { Ground } from './host/layout.ts'
+import type { Meta } from './host/record.ts'
+import { firstIdOf, IDS_PER_JAIL } from './host/user-ids.ts'
+import type { Controller } from './jail/cgroup.ts'
 
 /** What confines an environment, and what could not be limited, each in a line for the operator. */
 export function describeConfinement(ground: Ground, meta: Meta, limited: readonly Controller[]): string[] {

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises'
 import { ApiError, noSpace } from '../../src/errors.ts'
-import type { KeptEnvironment } from '../../src/guest/kept-environment.ts'
-import type { DiskState } from '../../src/plugin.ts'
-import { findFailedImages } from './image-health.ts'
-import { type Ground, placeOf } from './layout.ts'
+import type { KeptEnvironment } from '../../src/guest/host/kept-environment.ts'
+import type { DiskState } from '../../src/plugin-api/index.ts'
+import { findFailedImages } from './files/image-health.ts'
+import { type Ground, placeOf } from './host/layout.ts'
 
 const MB = 1024 * 1024
 const BLOCK_BYTES = 512

@@ -1,6 +1,6 @@
-import type { Plugin, PluginContext } from '../../src/plugin.ts'
+import type { Plugin, PluginContext } from '../../src/plugin-api/index.ts'
 import { createNsjailBackend, type NsjailOptions } from './backend.ts'
-import { openBases } from './bases.ts'
+import { openBases } from './files/base-store.ts'
 
 export { createNsjailBackend, type NsjailOptions, openBases }
 

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { removeCgroups, removeFormerCgroups } from './cgroup.ts'
-import { releaseImage } from './disk.ts'
-import { erase } from './erase.ts'
-import { killJail } from './jail.ts'
-import { type Ground, type Place, trashDirectory } from './layout.ts'
-import { closeStage } from './stage.ts'
+import { releaseImage } from './files/disk.ts'
+import { closeStage } from './files/staging.ts'
+import { erase } from './host/erase.ts'
+import { type Ground, type Place, trashDirectory } from './host/layout.ts'
+import { removeCgroups, removeFormerCgroups } from './jail/cgroup.ts'
+import { killJail } from './jail/jail.ts'
 
 /** Ends every process of an environment; its files stay. */
 export async function stopJail(ground: Ground, place: Place): Promise<void> {

@@ -2,26 +2,33 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { ApiError, isNoSpace, messageOf, noSpace } from '../../src/errors.ts'
-import type { GuestConnection } from '../../src/guest/host.ts'
-import { guestCommand } from '../../src/guest/install.ts'
-import type { Berth } from './berth.ts'
-import { areInside, type Controller, enterCgroups, leaveFormerCgroups, makeCgroups, OWN_PROCESSES } from './cgroup.ts'
-import { GUEST_INSIDE, type IdRange, jailConfig } from './config.ts'
-import { dialGuest } from './dial.ts'
-import { imageReleased, mountImage } from './disk.ts'
-import { mendImage } from './image-health.ts'
-import { killJail, launchJail, logOf, writeConfig } from './jail.ts'
-import type { Ground, Place } from './layout.ts'
-import { attachMount, cloneMount } from './linux.ts'
-import type { Meta } from './meta.ts'
-import { openUserNamespace } from './namespace.ts'
-import { mayWriteLocal, showDirectory } from './shown.ts'
-import { hostDirectories } from './skeleton.ts'
-import { firstIdOf, IDS_PER_JAIL } from './slots.ts'
-import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './stage.ts'
-import type { Supplies } from './supplies.ts'
-import { checkMountTargets, layersOf, prepareLayers, renewWork } from './upper.ts'
-import { assertWritable, ReadOnlyOverlay } from './writable.ts'
+import type { GuestConnection } from '../../src/guest/host/connect.ts'
+import { guestCommand } from '../../src/guest/host/install.ts'
+import { imageReleased, mountImage } from './files/disk.ts'
+import { hostDirectories } from './files/host-base.ts'
+import { mendImage } from './files/image-health.ts'
+import { checkMountTargets, layersOf, prepareLayers, renewWork } from './files/layers.ts'
+import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './files/staging.ts'
+import type { Ground, Place } from './host/layout.ts'
+import { attachMount, cloneMount } from './host/linux.ts'
+import type { Meta } from './host/record.ts'
+import { firstIdOf, IDS_PER_JAIL } from './host/user-ids.ts'
+import type { Supplies } from './installed.ts'
+import {
+  areInside,
+  type Controller,
+  enterCgroups,
+  leaveFormerCgroups,
+  makeCgroups,
+  OWN_PROCESSES,
+} from './jail/cgroup.ts'
+import { GUEST_INSIDE, type IdRange, jailConfig } from './jail/config.ts'
+import { dialGuest } from './jail/dial.ts'
+import { killJail, launchJail, logOf, writeConfig } from './jail/jail.ts'
+import { openUserNamespace } from './jail/namespace.ts'
+import { mayWriteLocal, showDirectory } from './jail/shown.ts'
+import { assertWritable, ReadOnlyOverlay } from './jail/writable.ts'
+import type { Berth } from './reservation.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000

@@ -1,11 +1,11 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { sweepBases } from './bases.ts'
-import { removeDeadProbes } from './cgroup.ts'
-import { erase } from './erase.ts'
-import { baseDirectory, type Ground, isProbe, keyOf, spareDirectory, stageOf, trashDirectory } from './layout.ts'
-import { detachMount } from './linux.ts'
-import { closeStage } from './stage.ts'
+import { sweepBases } from './files/base-store.ts'
+import { closeStage } from './files/staging.ts'
+import { erase } from './host/erase.ts'
+import { baseDirectory, type Ground, isProbe, keyOf, spareDirectory, stageOf, trashDirectory } from './host/layout.ts'
+import { detachMount } from './host/linux.ts'
+import { removeDeadProbes } from './jail/cgroup.ts'
 
 /** Removes what a server or a doctor that died has left besides environments: spare disks, probes, drafts of bases. */
 export async function sweepLeftovers(ground: Ground): Promise<void> {

@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
-import { readAgentFiles } from '../core/agent-files.ts'
-import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/teams.ts'
+import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/access/teams.ts'
+import { readAgentFiles } from '../core/agents/agent-files.ts'
 import { findAgent, listAgents, removeAgent, saveAgent } from '../db/agents.ts'
 import { findEngines } from '../db/backends.ts'
-import { closedContext } from './backend.ts'
+import { closedContext } from '../start/backend.ts'
+import type { Config } from '../start/config.ts'
+import { openData } from '../start/data.ts'
+import type { LoadPlugins } from '../start/runtime.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { deploy } from './deploy.ts'
 import { printList } from './list.ts'
-import { openData } from './open-data.ts'
-import type { LoadPlugins } from './open-runtime.ts'
 
 /** Works beside a running server, which sees the change at once; a deploy goes through it. */
 export async function agents(given: Given, load: LoadPlugins): Promise<void> {

@@ -1,7 +1,7 @@
-import { parseArguments } from '../arguments.ts'
-import { didYouMean } from '../closest.ts'
-import { ConfigError, readConfig } from '../config.ts'
-import { settings } from '../settings.ts'
+import { parseArguments } from '../read/arguments.ts'
+import { didYouMean } from '../read/closest.ts'
+import { ConfigError, readConfig } from '../start/config.ts'
+import { settings } from '../start/settings.ts'
 import { type Command, commands } from './commands.ts'
 
 /** A mistake on the command line: told without a stack, exit code 2. */

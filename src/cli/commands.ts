@@ -1,4 +1,4 @@
-import type { Flag } from '../arguments.ts'
+import type { Flag } from '../read/arguments.ts'
 import { idsAlone, json, oneOff, place, quiet, replyAlone, server, team, verbose } from './common-flags.ts'
 
 /** One command, as help shows it and as its arguments are read. */

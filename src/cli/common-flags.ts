@@ -1,4 +1,4 @@
-import type { Flag } from '../arguments.ts'
+import type { Flag } from '../read/arguments.ts'
 
 /** Flags that several commands take. */
 

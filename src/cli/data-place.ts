@@ -1,5 +1,5 @@
-import { type Config, readConfig } from '../config.ts'
-import { defaultDataDirectory } from '../settings.ts'
+import { type Config, readConfig } from '../start/config.ts'
+import { defaultDataDirectory } from '../start/settings.ts'
 import type { Given } from './command-line.ts'
 import { findServerDirectories, hasServer } from './running-servers.ts'
 

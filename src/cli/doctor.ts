@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Config, readConfig } from '../config.ts'
-import { openDiskSpace } from '../disk-space.ts'
-import type { Check } from '../plugin.ts'
-import { closedContext, describeCheck, getBackend, isFatal } from './backend.ts'
+import { openDiskSpace } from '../disk/space.ts'
+import type { Check } from '../plugin-api/index.ts'
+import { closedContext, describeCheck, getBackend, isFatal } from '../start/backend.ts'
+import { type Config, readConfig } from '../start/config.ts'
+import type { LoadPlugins } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
-import type { LoadPlugins } from './open-runtime.ts'
 
 /** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
 export async function doctor({ settings }: Given, load: LoadPlugins): Promise<boolean> {

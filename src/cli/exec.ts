@@ -1,9 +1,9 @@
-import type { Environment } from '../plugin.ts'
+import type { Environment } from '../plugin-api/index.ts'
+import type { LoadPlugins } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
-import { readOneOff } from './one-off/flags.ts'
-import { withSandbox } from './one-off/session.ts'
-import type { LoadPlugins } from './open-runtime.ts'
 import { printer } from './print.ts'
+import { readOneOff } from './temporary/flags.ts'
+import { withSandbox } from './temporary/session.ts'
 
 /** Runs one command in a sandbox that is gone after it. Its exit code. */
 export async function exec(given: Given, load: LoadPlugins): Promise<number> {

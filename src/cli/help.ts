@@ -1,4 +1,4 @@
-import type { Flag } from '../arguments.ts'
+import type { Flag } from '../read/arguments.ts'
 import { findCommands, settingsOf, unknownCommand, usageOf } from './command-line.ts'
 import { type Command, commands } from './commands.ts'
 

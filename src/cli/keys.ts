@@ -1,10 +1,10 @@
-import { createKey } from '../core/access.ts'
-import { DEFAULT_TEAM } from '../core/teams.ts'
+import { createKey } from '../core/access/access.ts'
+import { DEFAULT_TEAM } from '../core/access/teams.ts'
 import { type KeyRow, listKeys, revokeKey } from '../db/keys.ts'
+import { openData } from '../start/data.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
-import { openData } from './open-data.ts'
 
 /** Works beside a running server, which sees the change at once. */
 export async function keys(given: Given): Promise<void> {

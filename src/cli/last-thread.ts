@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { isObject, type JsonObject, objectOf, parseJson } from '../json.ts'
+import { isObject, type JsonObject, objectOf, parseJson } from '../read/json.ts'
 import type { Place } from './server-client.ts'
 
 const stateFile = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local/state'), 'threadbox/chat.json')

@@ -1,4 +1,4 @@
-import type { Log, LogLevel } from '../runtime.ts'
+import type { Log, LogLevel } from '../core/runtime.ts'
 
 const order: readonly LogLevel[] = ['error', 'info', 'debug']
 

@@ -1,6 +1,6 @@
-import { typesText } from '../external/types-text.ts' with { type: 'macro' }
+import { typesText } from '../plugin-loader/types-text.ts' with { type: 'macro' }
+import type { LoadPlugins } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
-import type { LoadPlugins } from './open-runtime.ts'
 
 /** For authors of plugins. False when a test failed. */
 export async function plugin(given: Given, load: LoadPlugins): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { objectOf } from '../json.ts'
+import { objectOf } from '../read/json.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import { printable } from './printable.ts'
 

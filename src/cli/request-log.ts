@@ -1,4 +1,4 @@
-import type { Log } from '../runtime.ts'
+import type { Log } from '../core/runtime.ts'
 
 type Answer<Given extends Response | undefined> = (request: Request) => Promise<Given>
 

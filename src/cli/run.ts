@@ -1,14 +1,14 @@
-import { startChat } from '../core/chat.ts'
+import { startChat } from '../core/chat/chat.ts'
 import { newId } from '../db/id.ts'
+import type { LoadPlugins } from '../start/runtime.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { type Given, UsageError } from './command-line.ts'
-import { readOneOff } from './one-off/flags.ts'
-import { collectResult } from './one-off/result.ts'
-import { FAILED, type Session, withSandbox } from './one-off/session.ts'
-import type { LoadPlugins } from './open-runtime.ts'
 import { printer } from './print.ts'
 import { plainRenderer, terminalRenderer } from './render.ts'
 import { readChunks } from './server-client.ts'
+import { readOneOff } from './temporary/flags.ts'
+import { collectResult } from './temporary/result.ts'
+import { FAILED, type Session, withSandbox } from './temporary/session.ts'
 
 /**
  * Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed; an

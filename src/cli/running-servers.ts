@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { SERVER_LOCK } from '../db/lock.ts'
-import { isDataDirectory } from './one-off/data-directory.ts'
+import { isDataDirectory } from './temporary/data-directory.ts'
 
 /**
  * The data directories of the servers that run on this machine, as far as this user can see: by the kernel's list of

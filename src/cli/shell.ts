@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { isObject, objectOf, parseJson } from '../json.ts'
+import { isObject, objectOf, parseJson } from '../read/json.ts'
 import type { Given } from './command-line.ts'
 import { findServer, readEvents, type ServerClient } from './server-client.ts'
 

@@ -1,6 +1,6 @@
 import { version } from '../../package.json'
+import type { Runtime } from '../core/runtime.ts'
 import { listAgents } from '../db/agents.ts'
-import type { Runtime } from '../runtime.ts'
 
 /** Of the agents. */
 const SHOWN = 20

@@ -1,10 +1,10 @@
-import { adoptStray } from '../core/strays.ts'
-import { DEFAULT_TEAM } from '../core/teams.ts'
+import { DEFAULT_TEAM } from '../core/access/teams.ts'
+import { adoptStray } from '../core/sandboxes/strays.ts'
 import { listStrays } from '../db/environments.ts'
+import { openData } from '../start/data.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
-import { openData } from './open-data.ts'
 
 /** Works beside a running server, which sees the change at once. */
 export async function strays(given: Given): Promise<void> {

@@ -1,4 +1,4 @@
-import type { EventLoop } from '../runtime.ts'
+import type { EventLoop } from '../core/runtime.ts'
 
 /** Ends the process when the event loop stands still. */
 export interface Watchdog extends EventLoop {

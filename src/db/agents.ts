@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { isObject } from '../json.ts'
-import type { Limits, TurnOptions } from '../plugin.ts'
+import type { Limits, TurnOptions } from '../plugin-api/index.ts'
+import { isObject } from '../read/json.ts'
 import { newId, now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { inTransaction } from './open.ts'

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { isObject } from '../json.ts'
+import { isObject } from '../read/json.ts'
 import { type AgentDefinition, isAgentOptions, isAgentSandbox } from './agents.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'

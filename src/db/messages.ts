@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { StoredMessage } from '../plugin.ts'
+import type { StoredMessage } from '../plugin-api/index.ts'
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { isParts, readJson } from './row.ts'

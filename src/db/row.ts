@@ -1,5 +1,5 @@
-import { isObject } from '../json.ts'
-import type { MessagePart } from '../plugin.ts'
+import type { MessagePart } from '../plugin-api/index.ts'
+import { isObject } from '../read/json.ts'
 
 /** A table's row of a value: its optional fields are columns that can be null. */
 export type Columns<Value> = {

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { isObject } from '../json.ts'
+import { isObject } from '../read/json.ts'
 import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { isObject, parseJson } from '../json.ts'
+import { isObject, parseJson } from '../read/json.ts'
 import { isSecretEnvs, seal } from './seal.ts'
 
 /** Encrypts what versions before schema 3 stored as it was. */

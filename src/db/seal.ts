@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ApiError } from '../errors.ts'
-import { isObject } from '../json.ts'
+import { isObject } from '../read/json.ts'
 
 /**
  * Encryption of what the database must not show: AES-256-GCM by a key in a file beside it. A text opens only with its

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
+import { Refusal } from '../http1/refusal.ts'
 import { type Address, parseAddress } from './addresses.ts'
 import { type Policy, refusalOf, refusalOfName, type Target } from './policy.ts'
-import { Refusal } from './refusal.ts'
 
 /** Every address of a name, as text, best first. Throws when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>

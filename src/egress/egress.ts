@@ -1,15 +1,15 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
+import { inTurns } from '../async/in-turn.ts'
+import { Refusal } from '../http1/refusal.ts'
 import type { Address } from './addresses.ts'
-import { answerPlainly, clientOf } from './client.ts'
+import { createJournal, type Journal } from './decision-log.ts'
 import { dial, type Resolve } from './dial.ts'
 import { fetchBy } from './fetch.ts'
-import { createJournal, type Journal } from './journal.ts'
 import type { LocalHandler } from './local.ts'
 import { type Policy, refusalOf, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
-import { Refusal } from './refusal.ts'
-import { inTurns } from './turns.ts'
+import { answerPlainly, clientOf } from './proxy-client.ts'
 
 /** Of one sandbox, whatever they wait for. */
 const MAX_CONNECTIONS = 256

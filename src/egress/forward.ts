@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { readBody, requestFraming } from './body.ts'
-import { type Client, sendAnswer } from './client.ts'
-import { exchange } from './exchange.ts'
-import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from './head.ts'
-import { watchIdle } from './tunnel.ts'
+import { readBody, requestFraming } from '../http1/body.ts'
+import { exchange } from '../http1/exchange.ts'
+import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
+import { watchIdle } from '../http1/tunnel.ts'
+import { type Client, sendAnswer } from './proxy-client.ts'
 
 /** Carries one plain HTTP request to a server and its answer back. Returns whether the client may send a next one. */
 export async function forward(

@@ -1,8 +1,8 @@
-import { readBody, requestFraming } from './body.ts'
-import { type Client, sendAnswer } from './client.ts'
-import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from './head.ts'
-import { Refusal } from './refusal.ts'
-import { write } from './source.ts'
+import { readBody, requestFraming } from '../http1/body.ts'
+import { write } from '../http1/byte-source.ts'
+import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
+import { Refusal } from '../http1/refusal.ts'
+import { type Client, sendAnswer } from './proxy-client.ts'
 
 /** Answers what is asked of the proxy's own address. The request's signal is aborted when the program is gone. */
 export type LocalHandler = (request: Request, environmentId: string) => Promise<Response>

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { requestFraming } from './body.ts'
-import { answerPlainly, type Client, clientOf } from './client.ts'
+import { requestFraming } from '../http1/body.ts'
+import { write } from '../http1/byte-source.ts'
+import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from '../http1/head.ts'
+import { Refusal } from '../http1/refusal.ts'
+import { tunnel } from '../http1/tunnel.ts'
 import { forward } from './forward.ts'
-import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from './head.ts'
 import { answerLocally } from './local.ts'
 import type { Target } from './policy.ts'
-import { Refusal } from './refusal.ts'
+import { answerPlainly, type Client, clientOf } from './proxy-client.ts'
 import { parseHost } from './rules.ts'
-import { write } from './source.ts'
-import { tunnel } from './tunnel.ts'
 
 /** How long a request's head may take from its first byte, and the wait for that. */
 const HEAD_MS = 30_000

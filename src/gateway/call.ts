@@ -1,4 +1,4 @@
-import { EVENT_BYTES, partsOf } from '../bytes.ts'
+import { EVENT_BYTES, partsOf } from '../read/bytes.ts'
 import { answerHeaders, upstreamHeaders } from './headers.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { Provider } from './providers.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectsOf, parseJson } from '../json.ts'
+import { isObject, type JsonObject, objectsOf, parseJson } from '../read/json.ts'
 import type { CallWire } from './routes.ts'
 import { readers, type TokenUsage } from './wires.ts'
 

@@ -1,6 +1,6 @@
 import { excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
-import type { ModelAccess } from '../plugin.ts'
+import type { ModelAccess } from '../plugin-api/index.ts'
 import type { ProviderSetting } from './settings.ts'
 
 /** Where the calls of a provider's models go. */

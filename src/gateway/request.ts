@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectOf } from '../json.ts'
+import { isObject, type JsonObject, objectOf } from '../read/json.ts'
 import type { RefusalStatus } from './refusal.ts'
 import type { Route } from './routes.ts'
 

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../json.ts'
-import { readJson } from '../json-text.ts'
-import type { ModelAccess } from '../plugin.ts'
+import type { ModelAccess } from '../plugin-api/index.ts'
+import { isObject, type JsonObject } from '../read/json.ts'
+import { readJson } from '../read/json-text.ts'
 
 /** USD per million tokens. Cache tokens cost as input where they have no price of their own. */
 export interface ModelPrice {

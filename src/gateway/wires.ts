@@ -1,4 +1,4 @@
-import { type JsonObject, objectOf, objectsOf } from '../json.ts'
+import { type JsonObject, objectOf, objectsOf } from '../read/json.ts'
 import type { CallWire } from './routes.ts'
 
 /** Tokens of a call. */

@@ -1,10 +1,10 @@
 import { CloneType, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import type { Loan } from '../async/shared-memory.ts'
 import { bounds, excerpt } from '../bounds.ts'
-import { readBody } from '../bytes.ts'
 import { ApiError } from '../errors.ts'
-import { fieldOf, shapeOf } from '../json.ts'
-import type { Loan } from '../memory.ts'
+import { readBody } from '../read/bytes.ts'
+import { fieldOf, shapeOf } from '../read/json.ts'
 import { assertNames } from './unknown-fields.ts'
 
 const { bodyBytes, jsonDepth, jsonValues } = bounds

@@ -1,5 +1,5 @@
-import type { Caller } from '../core/access.ts'
-import type { Visitor } from '../core/links.ts'
+import type { Caller } from '../core/access/access.ts'
+import type { Visitor } from '../core/sandboxes/preview-links.ts'
 
 const callers = new WeakMap<Request, Caller>()
 

@@ -1,9 +1,9 @@
 import { ParseError } from 'elysia'
 import { excerpt } from '../bounds.ts'
+import type { Log } from '../core/runtime.ts'
 import { databaseBusy, isBusy } from '../db/busy.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
-import { fieldOf } from '../json.ts'
-import type { Log } from '../runtime.ts'
+import { fieldOf } from '../read/json.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
 export function failureResponse(error: unknown, log: Log): Response {

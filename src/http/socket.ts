@@ -1,6 +1,6 @@
 import type { ServerWebSocket, WebSocketHandler } from 'bun'
+import type { Loan } from '../async/shared-memory.ts'
 import { ApiError } from '../errors.ts'
-import type { Loan } from '../memory.ts'
 import { isAdmitted } from './caller.ts'
 
 /** The other end of a WebSocket: a browser, or a program of the caller. */

@@ -1,4 +1,4 @@
-import { refusedKeyOf } from '../core/access.ts'
+import { refusedKeyOf } from '../core/access/access.ts'
 import { ApiError } from '../errors.ts'
 
 /** A line for each refused authentication: address, reason, and the key that is known. Never what was shown. */

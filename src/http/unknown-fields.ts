@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { distance } from 'fastest-levenshtein'
 import { excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
-import { isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject } from '../read/json.ts'
 
 /** What is looked at of each object and list: a mistyped name is among the first. */
 const MAX_LOOKED_AT = 100

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy, type BusboyConfig } from '@fastify/busboy'
 import { bounds, excerpt } from '../bounds.ts'
-import { movingBody } from '../bytes.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import { movingBody } from '../read/bytes.ts'
 import { takeMemory } from './body.ts'
 
 /** Of all parts that are no files: as much as any other JSON. */

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { within } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
@@ -9,7 +10,6 @@ import { isBeyond, LOST_SEQS, openStoredLog } from './log.ts'
 import { readRun, refuseReader } from './reader.ts'
 import { recoverRun } from './recover.ts'
 import { type Execute, type Receipt, Run, type RunInit } from './run.ts'
-import { within } from './within.ts'
 
 export interface RunsOptions {
   /** Takes one line for the operator. It never holds what was said. */

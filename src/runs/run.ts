@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { within } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
 import { lasting } from '../db/lasting.ts'
@@ -8,7 +9,7 @@ import { insertRun, saveRunUsage, type Usage } from '../db/runs.ts'
 import { setEngineSession, startThread } from '../db/threads.ts'
 import { roundUsd } from '../db/usd.ts'
 import { ApiError } from '../errors.ts'
-import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin.ts'
+import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin-api/index.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { createMessage } from '../stream/message.ts'
 import { createWriter, type Ending } from '../stream/writer.ts'
@@ -16,7 +17,6 @@ import { prepareEnding } from './ending.ts'
 import { faultOf } from './fault.ts'
 import { keepStoring } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
-import { within } from './within.ts'
 
 export interface RunInit {
   threadId: string

@@ -1,4 +1,4 @@
-import type { MessagePart } from '../plugin.ts'
+import type { MessagePart } from '../plugin-api/index.ts'
 import type { Chunk, PartKind } from './chunk.ts'
 
 /** The assistant's message of a stream, as it is stored and shown in its thread. */

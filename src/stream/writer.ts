@@ -1,4 +1,4 @@
-import type { EngineEvent } from '../plugin.ts'
+import type { EngineEvent } from '../plugin-api/index.ts'
 import type { Chunk, PartKind, RunMetadata } from './chunk.ts'
 
 /** How a run ends. */

@@ -1,4 +1,4 @@
-import { describeBackend as describe } from '../../src/contract/backend.ts'
+import { describeBackend as describe } from '../../src/plugin-suite/backend.ts'
 import { bunKit } from '../support/kit.ts'
 
 /** The contract of backends, as tests of bun:test. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { e2b } from '../../plugins/e2b/index.ts'
-import type { PortHost } from '../../src/plugin.ts'
+import type { PortHost } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'
 import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'

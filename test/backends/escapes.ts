@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/guest/shell.ts'
-import type { Backend, Environment, PluginContext } from '../../src/plugin.ts'
+import { runShell } from '../../src/environment/run-command.ts'
+import type { Backend, Environment, PluginContext } from '../../src/plugin-api/index.ts'
 import { expectLimitsKept, expectNoneEscapes } from './marks.ts'
 import { expectOwnFilesRefused } from './own-files.ts'
 

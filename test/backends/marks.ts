@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
-import { runShell } from '../../src/guest/shell.ts'
-import type { Environment } from '../../src/plugin.ts'
+import { runShell } from '../../src/environment/run-command.ts'
+import type { Environment } from '../../src/plugin-api/index.ts'
 import { until } from '../support/until.ts'
 
 /** Limits of process 1, also by the ids of its threads, that root inside sets so low that nothing could be started. */

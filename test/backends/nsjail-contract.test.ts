@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNsjailBackend } from 'nsjail-wrapper'
-import type { PluginContext } from '../../src/plugin.ts'
+import type { PluginContext } from '../../src/plugin-api/index.ts'
 import { describeBackend } from './contract.ts'
 import { describeEscapes } from './escapes.ts'
 

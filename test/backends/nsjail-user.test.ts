@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createNsjailBackend } from '../../plugins/nsjail/index.ts'
-import type { Backend, Environment } from '../../src/plugin.ts'
+import type { Backend, Environment } from '../../src/plugin-api/index.ts'
 import { leftovers } from '../support/leftovers.ts'
 
 setDefaultTimeout(60_000)

@@ -14,9 +14,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { keyOf } from '../../plugins/nsjail/host/layout.ts'
 import { createNsjailBackend, type NsjailOptions } from '../../plugins/nsjail/index.ts'
-import { keyOf } from '../../plugins/nsjail/layout.ts'
-import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin.ts'
+import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin-api/index.ts'
 import { leftovers, processesNamed, readText } from '../support/leftovers.ts'
 
 setDefaultTimeout(60_000)

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
-import { runShell } from '../../src/guest/shell.ts'
-import type { Environment } from '../../src/plugin.ts'
+import { runShell } from '../../src/environment/run-command.ts'
+import type { Environment } from '../../src/plugin-api/index.ts'
 
 /** The guest may read its own directory in /proc, so nobody may have it read there. */
 export async function expectOwnFilesRefused(environment: Environment): Promise<void> {

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createIdentity } from '../../plugins/docker/identity.ts'
+import { createIdentity } from '../../plugins/docker/data-directory-id.ts'
 import { labelOf } from '../../plugins/e2b/label.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'threadbox-own-id-'))

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { globSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { Channel } from '../../src/guest/channel.ts'
+import { Channel } from '../../src/guest/wire/channel.ts'
 import { processesNamed } from '../support/leftovers.ts'
 import { patiently, startServer } from '../support/server.ts'
 

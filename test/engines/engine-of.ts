@@ -1,4 +1,4 @@
-import type { Engine, Plugin } from '../../src/plugin.ts'
+import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
 
 /** The engine of a plugin that needs nothing of its server. */
 export function engineOf({ name, engine }: Plugin): Engine {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { runShell } from '../../src/guest/shell.ts'
-import type { Engine } from '../../src/plugin.ts'
+import { runShell } from '../../src/environment/run-command.ts'
+import type { Engine } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { startModelServer } from '../support/model-server.ts'
 import { eventsOf } from '../support/sse.ts'

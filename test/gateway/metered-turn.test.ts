@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { meteredTurn } from '../../src/core/metered-turn.ts'
+import { meteredTurn } from '../../src/core/chat/metered-turn.ts'
 import type { GatewaySession } from '../../src/gateway/gateway.ts'
-import type { EngineEnd, EngineEvent, ModelAccess } from '../../src/plugin.ts'
+import type { EngineEnd, EngineEvent, ModelAccess } from '../../src/plugin-api/index.ts'
 
 const used = { inputTokens: 1, outputTokens: 2, costUsd: 3, model: 'p/m' }
 const text: EngineEvent = { type: 'text', id: 't', delta: 'x' }

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { Duplex } from 'node:stream'
-import { connectGuest, type GuestOptions, MAX_GUEST_PAYLOAD_BYTES } from '../../src/guest/host.ts'
-import { MAX_PROXY_CALLS } from '../../src/guest/requests.ts'
-import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire.ts'
+import { connectGuest, type GuestOptions, MAX_GUEST_PAYLOAD_BYTES } from '../../src/guest/host/connect.ts'
+import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire/frame.ts'
+import { MAX_PROXY_CALLS } from '../../src/guest/wire/requests.ts'
 
 /** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
 function hostileGuest(hello: unknown = { protocol: PROTOCOL }) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { OutputRing } from '../../src/guest/ring.ts'
+import { OutputRing } from '../../src/environment/output-ring.ts'
 
 const textOf = ({ pieces }: ReturnType<OutputRing['read']>) =>
   pieces.map(({ stream, bytes }) => `${stream === 'stdout' ? '' : '!'}${bytes}`)

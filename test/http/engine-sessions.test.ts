@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import type { Engine, Turn } from '../../src/plugin.ts'
+import type { Engine, Turn } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { say } from '../support/chat.ts'
 import { readChunks } from '../support/sse.ts'

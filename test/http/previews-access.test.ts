@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { createKey } from '../../src/core/access.ts'
-import { createLink } from '../../src/core/links.ts'
+import { createKey } from '../../src/core/access/access.ts'
+import { createLink } from '../../src/core/sandboxes/preview-links.ts'
 import { revokeKey } from '../../src/db/keys.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { useApp } from '../support/app.ts'

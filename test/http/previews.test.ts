@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { removeExpired } from '../../src/core/sweep.ts'
+import { removeExpired } from '../../src/core/sandboxes/sweep.ts'
 import { useApp } from '../support/app.ts'
 import { askRaw, codeOf } from '../support/client.ts'
 import { raw, startPreviewServer } from '../support/preview-server.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { removeExpired } from '../../src/core/sweep.ts'
+import { removeExpired } from '../../src/core/sandboxes/sweep.ts'
 import { useApp } from '../support/app.ts'
 import { chat } from '../support/chat.ts'
 import { leftovers, processesNamed } from '../support/leftovers.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Engine } from '../../src/plugin.ts'
+import type { Engine } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { chat, say, threadOf } from '../support/chat.ts'
 import { readChunks } from '../support/sse.ts'

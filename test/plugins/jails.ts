@@ -1,5 +1,5 @@
 import { createNsjailBackend } from '../../plugins/nsjail/index.ts'
-import type { Plugin } from '../../src/plugin.ts'
+import type { Plugin } from '../../src/plugin-api/index.ts'
 
 /** A backend as a plugin has it, with many files of its own: the jails of this source tree. */
 export default {

@@ -3,7 +3,7 @@ import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, threadUsage } from '../../src/db/threads.ts'
 import { ApiError } from '../../src/errors.ts'
-import type { EngineEvent } from '../../src/plugin.ts'
+import type { EngineEvent } from '../../src/plugin-api/index.ts'
 import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()

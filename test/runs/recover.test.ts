@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { user } from '../../src/contract/turn.ts'
 import { listMessages } from '../../src/db/messages.ts'
 import { insertModelCall } from '../../src/db/model-calls.ts'
 import { findRun, listActiveRuns } from '../../src/db/runs.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import { findThread, insertThread, threadUsage } from '../../src/db/threads.ts'
+import { user } from '../../src/plugin-suite/turn.ts'
 import { createRuns } from '../../src/runs/registry.ts'
 import { cleanUpAfterEach, openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
 

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { insertSandbox, type Sandbox } from '../../src/db/sandboxes.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import { insertThread, type Thread } from '../../src/db/threads.ts'
-import type { EngineEnd, EngineEvent } from '../../src/plugin.ts'
+import type { EngineEnd, EngineEvent } from '../../src/plugin-api/index.ts'
 import { createRuns, type Runs, type RunsOptions } from '../../src/runs/registry.ts'
 import type { Execute, RunInit } from '../../src/runs/run.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { EngineEvent } from '../../src/plugin.ts'
+import type { EngineEvent } from '../../src/plugin-api/index.ts'
 import type { Chunk, RunMetadata } from '../../src/stream/chunk.ts'
 import { parseChunk } from '../../src/stream/chunk.ts'
 import { createMessage, textOf } from '../../src/stream/message.ts'

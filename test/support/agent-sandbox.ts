@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Environment, ModelAccess } from '../../src/plugin.ts'
+import type { Environment, ModelAccess } from '../../src/plugin-api/index.ts'
 import type { ModelServer, Wire } from './model-server.ts'
 import { openTestSandbox, type TestSandbox } from './sandbox.ts'
 

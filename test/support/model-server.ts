@@ -1,4 +1,4 @@
-import type { ModelAccess } from '../../src/plugin.ts'
+import type { ModelAccess } from '../../src/plugin-api/index.ts'
 import { CutOff, type ModelRequest, type ModelTurn, type Wire, type WireEvent } from './model-turns.ts'
 import { anthropicError, anthropicEvents, anthropicJson, readAnthropic } from './wire-anthropic.ts'
 import { geminiError, geminiEvents, geminiJson, geminiPath, readGemini } from './wire-gemini.ts'

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNsjailBackend, type NsjailOptions } from 'nsjail-wrapper'
-import { countSleepers } from '../../src/contract/sleepers.ts'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/guest/shell.ts'
-import type { Environment, Limits } from '../../src/plugin.ts'
+import { runShell } from '../../src/environment/run-command.ts'
+import type { Environment, Limits } from '../../src/plugin-api/index.ts'
+import { countSleepers } from '../../src/plugin-suite/sleepers.ts'
 
 /** A real sandbox for a file of tests. */
 export interface TestSandbox {

@@ -1,1 +1,1 @@
-export { playTurn, type TurnInit, type TurnResult, user } from '../../src/contract/turn.ts'
+export { playTurn, type TurnInit, type TurnResult, user } from '../../src/plugin-suite/turn.ts'

@@ -1,1 +1,1 @@
-export { until } from '../../src/contract/until.ts'
+export { until } from '../../src/plugin-suite/until.ts'

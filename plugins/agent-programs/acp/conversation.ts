@@ -1,6 +1,6 @@
 import { messageOf } from '../../../src/errors.ts'
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
-import type { EngineEnd, EngineEvent, McpServer, TurnOptions } from '../../../src/plugin.ts'
+import type { EngineEnd, EngineEvent, McpServer, TurnOptions } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { type Conversation, failed, SessionLost } from '../conversation.ts'
 import type { Program } from '../program.ts'
 import type { PromptPart } from '../prompt.ts'

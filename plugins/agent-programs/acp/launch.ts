@@ -1,5 +1,5 @@
 import { ApiError } from '../../../src/errors.ts'
-import type { AcpOptions, CheckContext, EngineContext, ModelAccess } from '../../../src/plugin.ts'
+import type { AcpOptions, CheckContext, EngineContext, ModelAccess } from '../../../src/plugin-api/index.ts'
 import type { Launch, Plan } from '../conversation.ts'
 import { assertProgram } from '../find.ts'
 import { openProgram } from '../program.ts'

@@ -1,4 +1,4 @@
-import { type JsonObject, objectOf } from '../../../src/json.ts'
+import { type JsonObject, objectOf } from '../../../src/read/json.ts'
 import type { Program } from '../program.ts'
 
 /** The other side's refusal of a request. */

@@ -1,5 +1,5 @@
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
-import type { TurnOptions } from '../../../src/plugin.ts'
+import type { TurnOptions } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { toolNameOf } from './tools.ts'
 
 const readOnlyKinds: readonly unknown[] = ['read', 'search', 'fetch', 'think']

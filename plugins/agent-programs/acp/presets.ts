@@ -1,4 +1,4 @@
-import type { ModelAccess } from '../../../src/plugin.ts'
+import type { ModelAccess } from '../../../src/plugin-api/index.ts'
 import { claudeVariables } from '../claude-variables.ts'
 
 /** A program that is known by name, and how its model calls are led to the gateway. */

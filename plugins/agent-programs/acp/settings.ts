@@ -1,6 +1,6 @@
 import { messageOf } from '../../../src/errors.ts'
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
-import type { EngineEvent } from '../../../src/plugin.ts'
+import type { EngineEvent } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import type { AcpSession } from './conversation.ts'
 import type { Peer } from './peer.ts'
 

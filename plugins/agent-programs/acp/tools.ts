@@ -1,4 +1,4 @@
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { outputOf } from '../output.ts'
 
 /** Claude's names for what other programs call otherwise: clients show tools by these. */

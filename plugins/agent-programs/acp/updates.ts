@@ -1,5 +1,5 @@
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
-import type { EngineEvent } from '../../../src/plugin.ts'
+import type { EngineEvent } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { toolInputOf, toolNameOf, toolOutputOf } from './tools.ts'
 
 /** Makes events of the session updates of one answer. */

@@ -1,5 +1,5 @@
-import { type JsonObject, objectOf } from '../../../src/json.ts'
-import type { EngineEnd, EngineEvent } from '../../../src/plugin.ts'
+import type { EngineEnd, EngineEvent } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf } from '../../../src/read/json.ts'
 import { type Conversation, failed } from '../conversation.ts'
 import type { Program } from '../program.ts'
 import type { PromptPart } from '../prompt.ts'

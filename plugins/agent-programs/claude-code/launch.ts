@@ -1,5 +1,5 @@
 import { ApiError } from '../../../src/errors.ts'
-import type { CheckContext, TurnOptions } from '../../../src/plugin.ts'
+import type { CheckContext, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { claudeVariables } from '../claude-variables.ts'
 import { type Launch, type Plan, SessionLost } from '../conversation.ts'
 import { assertProgram } from '../find.ts'

@@ -1,5 +1,5 @@
-import { type JsonObject, objectOf, objectsOf } from '../../../src/json.ts'
-import type { EngineEnd, EngineEvent } from '../../../src/plugin.ts'
+import type { EngineEnd, EngineEvent } from '../../../src/plugin-api/index.ts'
+import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { failed } from '../conversation.ts'
 import { outputOf } from '../output.ts'
 

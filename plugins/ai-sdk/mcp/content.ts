@@ -1,5 +1,5 @@
-import { objectOf } from '../../../src/json.ts'
-import { cutMiddle, type OutputPart, type ToolOutput } from '../output.ts'
+import { objectOf } from '../../../src/read/json.ts'
+import { cutMiddle, type OutputPart, type ToolOutput } from '../tools/output.ts'
 
 /** What a server's tool gave, as a tool's output. Throws what the server calls an error. */
 export function toOutput(result: unknown): ToolOutput {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { runShell } from '../../../src/environment/run-command.ts'
 import { ApiError } from '../../../src/errors.ts'
-import { runShell } from '../../../src/guest/shell.ts'
 import { startInBackground } from './background.ts'
 import { createLive } from './live.ts'
 import { defineTool } from './tool.ts'

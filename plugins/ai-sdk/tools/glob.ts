@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { runShell } from '../../../src/guest/shell.ts'
-import { cutEnd } from '../output.ts'
+import { runShell } from '../../../src/environment/run-command.ts'
 import { MAX_GLOB_CHARS } from './grep-command.ts'
+import { cutEnd } from './output.ts'
 import { defineTool, resolvePath, type ToolContext } from './tool.ts'
 
 const MAX_FILES = 100

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { runShell } from '../../../src/guest/shell.ts'
-import { cutEnd } from '../output.ts'
+import { runShell } from '../../../src/environment/run-command.ts'
 import { grepCommand, MAX_GLOB_CHARS, ripgrepCommand } from './grep-command.ts'
 import { linesOf } from './grep-output.ts'
+import { cutEnd } from './output.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
 const TIMEOUT_MS = 60_000

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutEnd } from '../output.ts'
 import { MAX_GLOB_CHARS } from './grep-command.ts'
+import { cutEnd } from './output.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
 export const list = defineTool({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { MAX_OUTPUT_CHARS } from '../output.ts'
 import { imageTypeOf, MAX_IMAGE_BYTES } from './image.ts'
+import { MAX_OUTPUT_CHARS } from './output.ts'
 import { numbered } from './text-file.ts'
 import { defineTool, resolvePath } from './tool.ts'
 

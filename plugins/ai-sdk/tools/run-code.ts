@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ApiError } from '../../../src/errors.ts'
-import type { CodeResult } from '../../../src/plugin.ts'
-import { cutMiddle, type OutputPart } from '../output.ts'
+import type { CodeResult } from '../../../src/plugin-api/index.ts'
 import { MAX_IMAGE_BYTES } from './image.ts'
+import { cutMiddle, type OutputPart } from './output.ts'
 import { defineTool } from './tool.ts'
 
 const DEFAULT_TIMEOUT_MS = 120_000

@@ -1,5 +1,5 @@
-import { readBytes } from '../../../src/bytes.ts'
-import type { Environment } from '../../../src/plugin.ts'
+import type { Environment } from '../../../src/plugin-api/index.ts'
+import { readBytes } from '../../../src/read/bytes.ts'
 
 /** A text that is edited as a whole. */
 export interface TextFile {

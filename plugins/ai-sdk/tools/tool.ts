@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import { type JSONSchema7, jsonSchema, type ToolSet } from 'ai'
 import { z } from 'zod'
-import type { Environment } from '../../../src/plugin.ts'
-import type { ToolOutput } from '../output.ts'
+import type { Environment } from '../../../src/plugin-api/index.ts'
+import type { ToolOutput } from './output.ts'
 
 /** What a tool gets of its run. */
 export interface ToolContext {

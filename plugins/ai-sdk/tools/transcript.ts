@@ -1,4 +1,4 @@
-import { MAX_OUTPUT_CHARS, missing } from '../output.ts'
+import { MAX_OUTPUT_CHARS, missing } from './output.ts'
 
 /** What a command prints, in bounded memory: the beginning and the end of it. */
 export interface Transcript {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { cutEnd } from '../output.ts'
 import { htmlToText } from './html.ts'
+import { cutEnd } from './output.ts'
 import { defineTool } from './tool.ts'
 
 const TIMEOUT_MS = 30_000

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncPath } from '../../lasting-files.ts'
+import { syncPath } from '../../disk/lasting-files.ts'
 
 /** Writes a text unless it is there already, and tells. True when there was something to do. */
 export async function installText(path: string, text: string, mode: number): Promise<boolean> {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Config, ConfigError } from '../../config.ts'
-import { readAgentFiles } from '../../core/agent-files.ts'
-import { assertModel } from '../../core/models.ts'
+import { readAgentFiles } from '../../core/agents/agent-files.ts'
 import { wordsOf } from '../../errors.ts'
-import { closedContext, describeCheck, getBackend, isFatal } from '../backend.ts'
-import type { LoadPlugins } from '../open-runtime.ts'
+import { closedContext, describeCheck, getBackend, isFatal } from '../../start/backend.ts'
+import { type Config, ConfigError } from '../../start/config.ts'
+import { assertModel } from '../../start/gateway.ts'
+import type { LoadPlugins } from '../../start/runtime.ts'
 
 /**
  * Tries what a server with these settings needs, as far as it can be tried from here. Throws with what would keep it from

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { isObject, type JsonObject } from '../../json.ts'
+import { isObject, type JsonObject } from '../../read/json.ts'
 import { type InputSchema, readInputSchema } from './schema.ts'
 import { provideSdk } from './sdk.ts'
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { JsonObject } from '../../json.ts'
+import type { JsonObject } from '../../read/json.ts'
 import type { ToolInfo } from './bundle.ts'
 import { type FromRunner, failure, type ToolResult, type ToRunner } from './messages.ts'
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../errors.ts'
-import { isObject, type JsonObject, parseJson } from '../../json.ts'
+import { isObject, type JsonObject, parseJson } from '../../read/json.ts'
 import type { Keeper } from './keeper.ts'
 
 /** Versions of the protocol that say all that is said here in the same words. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json.ts'
+import type { JsonObject } from '../../read/json.ts'
 import type { ToolInfo } from './bundle.ts'
 
 /** Between the process that keeps the tools and the one that runs them, which holds what somebody else wrote. */

@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { isObject } from '../../json.ts'
+import { isObject } from '../../read/json.ts'
 import { type Bundle, loadBundle } from './bundle.ts'
 import { type FromRunner, failure, type ToolResult, type ToRunner } from './messages.ts'
 

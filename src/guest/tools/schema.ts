@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isObject, type JsonObject } from '../../json.ts'
+import { isObject, type JsonObject } from '../../read/json.ts'
 
 /** A tool's input as its bundle defines it: by zod 3 or 4, whichever the bundle brings, or as JSON Schema. */
 export interface InputSchema {

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { version } from '../../../package.json'
 import { type ErrorCode, statusOf } from '../../errors.ts'
-import { isObject } from '../../json.ts'
+import { isObject } from '../../read/json.ts'
 import { accountOperations } from './account.ts'
 import { agentOperations } from './agents.ts'
 import { fileOperations } from './files.ts'

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { isObject } from '../../json.ts'
+import { isObject } from '../../read/json.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Source } from '../../egress/source.ts'
+import type { Source } from '../../http1/byte-source.ts'
 
 /** What a WebSocket server says, by RFC 6455, this end being the client. */
 export type Message =

@@ -1,4 +1,4 @@
-import { endToEnd, type Header, type ResponseHead, valuesOf } from '../../egress/head.ts'
+import { endToEnd, type Header, type ResponseHead, valuesOf } from '../../http1/head.ts'
 import { confineCookies, ownCookies } from './cookies.ts'
 import type { Ends } from './place.ts'
 

@@ -1,4 +1,4 @@
-import { LINK_PREFIX } from '../../core/links.ts'
+import { LINK_PREFIX } from '../../core/sandboxes/preview-links.ts'
 import { ApiError } from '../../errors.ts'
 
 /** Where a request for a preview goes, by its path. */

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Preview } from '../../core/previews.ts'
-import { readAnswer } from '../../egress/exchange.ts'
-import { formatHead, type Header, valuesOf } from '../../egress/head.ts'
-import { Refusal } from '../../egress/refusal.ts'
-import { type Source, sourceOf, write } from '../../egress/source.ts'
-import { watchIdle } from '../../egress/tunnel.ts'
+import type { Preview } from '../../core/sandboxes/previews.ts'
+import { type Source, sourceOf, write } from '../../http1/byte-source.ts'
+import { readAnswer } from '../../http1/exchange.ts'
+import { formatHead, type Header, valuesOf } from '../../http1/head.ts'
+import { Refusal } from '../../http1/refusal.ts'
+import { watchIdle } from '../../http1/tunnel.ts'
 import {
   acceptance,
   foreignProtocolsOf,

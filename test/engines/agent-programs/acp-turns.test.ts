@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { acp } from '../../../plugins/agent-programs/index.ts'
-import type { AcpOptions, EngineContext, TurnOptions } from '../../../src/plugin.ts'
+import type { AcpOptions, EngineContext, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringScriptedAgent, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { startModelServer } from '../../support/model-server.ts'
 import type { TestSandbox } from '../../support/sandbox.ts'

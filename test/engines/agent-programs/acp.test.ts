@@ -1,5 +1,5 @@
 import { acp } from '../../../plugins/agent-programs/index.ts'
-import type { Engine } from '../../../src/plugin.ts'
+import type { Engine } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringScriptedAgent, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { startModelServer } from '../../support/model-server.ts'
 import { describeEngine, type Scene } from '../contract.ts'

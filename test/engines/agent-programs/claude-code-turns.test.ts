@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { claudeCode } from '../../../plugins/agent-programs/index.ts'
-import type { EngineContext, TurnOptions } from '../../../src/plugin.ts'
+import type { EngineContext, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringProgram, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
 import type { TestSandbox } from '../../support/sandbox.ts'

@@ -1,4 +1,4 @@
-import type { Engine } from '../../../src/plugin.ts'
+import type { Engine } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringProgram, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
 import { describeEngine, type Scene } from '../contract.ts'

@@ -1,5 +1,5 @@
 import { acp, claudeCode } from '../../../plugins/agent-programs/index.ts'
-import type { Plugin, TurnOptions } from '../../../src/plugin.ts'
+import type { Plugin, TurnOptions } from '../../../src/plugin-api/index.ts'
 import type { ModelCall, ModelRequest, ModelServer, ModelTurn, Wire } from '../../support/model-server.ts'
 
 /** The calls of a model that make a program act. */

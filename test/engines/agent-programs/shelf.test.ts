@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createShelf, type ShelvedConversation } from '../../../plugins/agent-programs/shelf.ts'
+import { createShelf, type ShelvedConversation } from '../../../plugins/agent-programs/idle-conversations.ts'
 import { until } from '../../support/until.ts'
 
 /** A conversation whose program does nothing but end. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { createCallIds } from '../../../plugins/ai-sdk/call-ids.ts'
-import { openModel, systemMessage } from '../../../plugins/ai-sdk/model.ts'
-import { callModel, type ModelAnswer } from '../../../plugins/ai-sdk/model-call.ts'
-import type { EngineEvent } from '../../../src/plugin.ts'
+import { createCallIds } from '../../../plugins/ai-sdk/model/call-ids.ts'
+import { openModel, systemMessage } from '../../../plugins/ai-sdk/model/model.ts'
+import { callModel, type ModelAnswer } from '../../../plugins/ai-sdk/model/model-call.ts'
+import type { EngineEvent } from '../../../src/plugin-api/index.ts'
 import { allWires, countEvents, type ModelTurn, startModelServer, type Wire } from '../../support/model-server.ts'
 
 const CUT = "The model's stream ended before its reply was complete."

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { MessagePart, StoredMessage } from '../../../src/plugin.ts'
+import type { MessagePart, StoredMessage } from '../../../src/plugin-api/index.ts'
 import { allWires, type Wire } from '../../support/model-server.ts'
 import { bash, codesOf, openStage } from './stage.ts'
 

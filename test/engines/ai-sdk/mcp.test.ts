@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { aiSdk } from '../../../plugins/ai-sdk/index.ts'
-import type { McpServer, TurnOptions } from '../../../src/plugin.ts'
+import type { McpServer, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { startMcpServer } from '../../support/mcp-server.ts'
 import { startModelServer } from '../../support/model-server.ts'
 import { openTestSandbox, type TestSandbox } from '../../support/sandbox.ts'

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
-import { createCallIds } from '../../../plugins/ai-sdk/call-ids.ts'
-import { openModel, systemMessage } from '../../../plugins/ai-sdk/model.ts'
-import { callModel } from '../../../plugins/ai-sdk/model-call.ts'
+import { createCallIds } from '../../../plugins/ai-sdk/model/call-ids.ts'
+import { openModel, systemMessage } from '../../../plugins/ai-sdk/model/model.ts'
+import { callModel } from '../../../plugins/ai-sdk/model/model-call.ts'
 import { allWires, type ModelTurn, startModelServer } from '../../support/model-server.ts'
 import { until } from '../../support/until.ts'
 

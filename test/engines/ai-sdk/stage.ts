@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test'
 import { aiSdk } from '../../../plugins/ai-sdk/index.ts'
-import type { EngineEvent, TurnOptions } from '../../../src/plugin.ts'
+import type { EngineEvent, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { startModelServer, type Wire } from '../../support/model-server.ts'
 import { openTestSandbox, type TestSandbox } from '../../support/sandbox.ts'
 import { playTurn, type TurnInit, type TurnResult } from '../../support/turn.ts'

@@ -1,6 +1,6 @@
-import { findFacts } from '../../../plugins/ai-sdk/facts.ts'
-import type { ToolOutput } from '../../../plugins/ai-sdk/output.ts'
+import { findFacts } from '../../../plugins/ai-sdk/context/probe-sandbox.ts'
 import { ownTools } from '../../../plugins/ai-sdk/tools/all.ts'
+import type { ToolOutput } from '../../../plugins/ai-sdk/tools/output.ts'
 import type { ToolContext } from '../../../plugins/ai-sdk/tools/tool.ts'
 import type { TestSandbox } from '../../support/sandbox.ts'
 

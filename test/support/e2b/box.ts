@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../../src/db/id.ts'
-import { runShell } from '../../../src/guest/shell.ts'
-import type { Backend } from '../../../src/plugin.ts'
+import { runShell } from '../../../src/environment/run-command.ts'
+import type { Backend } from '../../../src/plugin-api/index.ts'
 
 /** A sandbox of the fake. */
 export type Box = Awaited<ReturnType<typeof createBox>>

@@ -1,5 +1,5 @@
 import { closeSync, statSync, writeSync } from 'node:fs'
-import { openLibc } from '../../../src/guest/libc.ts'
+import { openLibc } from '../../../src/guest/inside/libc.ts'
 
 /** An error of Connect RPC; its HTTP status goes by the code. */
 export class RpcError extends Error {

@@ -1,0 +1,134 @@
+import type { AssistantModelMessage, ModelMessage, ToolResultPart, UserModelMessage } from 'ai'
+import type { MessagePart, ModelAccess, StoredMessage } from '../../../src/plugin-api/index.ts'
+import { objectOf } from '../../../src/read/json.ts'
+import { cleanCallId } from '../model/call-ids.ts'
+import { toModelError, toModelOutput } from '../tools/output.ts'
+import type { Entry } from './entries.ts'
+import { summaryMessage, summaryOf } from './summary.ts'
+
+/**
+ * A thread as the model gets it. Of what was summarised only the summary is left; reasoning is left out: no provider
+ * takes another's, nor needs an old one.
+ */
+export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess['wire']): Entry[] {
+  let entries: Entry[] = []
+  const ends = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => summaryOf(part)?.through ?? [])))
+  for (const message of messages) {
+    if (message.role !== 'assistant') {
+      entries.push(...fromUser(message, wire))
+      continue
+    }
+    for (const part of groupsOf(message.parts, ends)) {
+      const summary = part.length === 1 && part[0] ? summaryOf(part[0]) : undefined
+      if (!summary) {
+        entries.push(...fromAssistant(part, message.id, wire))
+        continue
+      }
+      const end = entries.findLastIndex(({ key }) => key === summary.through)
+      // Its end may be gone from the thread: then what is there is sent whole, behind it.
+      entries = [{ message: summaryMessage(summary.text), key: summary.through }, ...entries.slice(end + 1)]
+    }
+  }
+  return entries
+}
+
+function fromUser({ id, role, parts }: StoredMessage, wire: ModelAccess['wire']): Entry[] {
+  const content: Exclude<UserModelMessage['content'], string> = []
+  for (const part of parts) {
+    if (part.type === 'text' && typeof part.text === 'string' && part.text !== '') {
+      // What a client calls a system message is not ours.
+      content.push({ type: 'text', text: role === 'system' ? `<system>${part.text}</system>` : part.text })
+    }
+    const image = imageOf(part)
+    if (image) content.push({ type: 'file', ...image })
+    const data = wire === 'openai-chat' ? undefined : pdfOf(part)
+    if (data !== undefined) content.push({ type: 'file', mediaType: 'application/pdf', data })
+  }
+  return content.length === 0 ? [] : [{ message: { role: 'user', content }, key: id }]
+}
+
+/** Providers take no more in one request. */
+const MAX_PDF_CHARS = 12 * 1024 * 1024
+
+/** A PDF that lies in the message. Servers that only speak like OpenAI's refuse them. */
+function pdfOf({ type, url }: MessagePart): string | undefined {
+  const prefix = 'data:application/pdf;base64,'
+  if (type !== 'file' || typeof url !== 'string' || !url.startsWith(prefix) || url.length > MAX_PDF_CHARS)
+    return undefined
+  return url.slice(prefix.length)
+}
+
+/** An image that lies in the message itself. No other is fetched: its address may be one that the user must not reach. */
+function imageOf({ type, url, data }: MessagePart): { mediaType: string; data: string } | undefined {
+  const address = type === 'file' ? url : type === 'data-image' ? objectOf(data)?.url : undefined
+  if (typeof address !== 'string' || !address.startsWith('data:image/')) return undefined
+  const [, mediaType, base64] = /^data:(image\/[a-z.+-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? []
+  return mediaType && base64 ? { mediaType, data: base64 } : undefined
+}
+
+/**
+ * A reply is one answer of the model after the other, each with its calls. Their borders are not stored: text after a call
+ * begins an answer, and what a summary ends with ends one. `ends` are those.
+ */
+function groupsOf(parts: readonly MessagePart[], ends: ReadonlySet<string>): MessagePart[][] {
+  const groups: MessagePart[][] = []
+  let open: MessagePart[] | undefined
+  for (const part of parts) {
+    const isAlone = summaryOf(part) !== undefined
+    const last = open?.at(-1)
+    const beginsAnswer =
+      ((part.type === 'text' || part.type === 'reasoning') && open?.some(isTool)) ||
+      (last && isTool(last) && ends.has(cleanCallId(String(last.toolCallId))))
+    if (open && !isAlone && !beginsAnswer) {
+      open.push(part)
+      continue
+    }
+    const group = [part]
+    groups.push(group)
+    open = isAlone ? undefined : group
+  }
+  return groups
+}
+
+const isTool = ({ type, toolCallId }: MessagePart): boolean =>
+  type.startsWith('tool-') && typeof toolCallId === 'string'
+
+function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: ModelAccess['wire']): Entry[] {
+  const content: Exclude<AssistantModelMessage['content'], string> = []
+  const results: ToolResultPart[] = []
+  for (const part of parts) {
+    if (part.type === 'text' && typeof part.text === 'string' && part.text !== '') {
+      content.push({ type: 'text', text: part.text })
+    }
+    if (!isTool(part) || (part.state !== 'output-available' && part.state !== 'output-error')) continue
+    const call = { toolCallId: cleanCallId(String(part.toolCallId)), toolName: part.type.slice('tool-'.length) }
+    const input = objectOf(part.input) ?? {}
+    const output =
+      part.state === 'output-error' ? toModelError(String(part.errorText)) : toModelOutput(part.output ?? null)
+    content.push({ type: 'tool-call', ...call, input })
+    results.push({ type: 'tool-result', ...call, output })
+  }
+  if (content.length === 0) return []
+  const key = results.at(-1)?.toolCallId ?? messageId
+  const answer: Entry = { message: { role: 'assistant', content }, key }
+  return results.length === 0 ? [answer] : [answer, ...toolEntries(results, key, wire)]
+}
+
+/** The results of an answer's calls. The chat wire takes only text as a result: images follow as if the user had sent them. */
+export function toolEntries(results: readonly ToolResultPart[], key: string, wire: ModelAccess['wire']): Entry[] {
+  if (wire !== 'openai-chat') return [{ message: { role: 'tool', content: [...results] }, key }]
+  const images: Exclude<UserModelMessage['content'], string> = []
+  const texts = results.map(result => {
+    if (result.output.type !== 'content') return result
+    const lines = result.output.value.map(part => {
+      if (part.type === 'text') return part.text
+      if (part.type !== 'file') return ''
+      images.push({ type: 'file', data: part.data, mediaType: part.mediaType })
+      return '(an image: it follows)'
+    })
+    return { ...result, output: { type: 'text' as const, value: lines.join('\n') } }
+  })
+  const messages: ModelMessage[] = [{ role: 'tool', content: texts }]
+  if (images.length > 0) messages.push({ role: 'user', content: images })
+  return messages.map(message => ({ message, key }))
+}

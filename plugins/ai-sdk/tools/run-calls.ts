@@ -1,0 +1,81 @@
+import type { ToolResultPart } from 'ai'
+import { messageOf } from '../../../src/errors.ts'
+import type { EngineEvent } from '../../../src/plugin-api/index.ts'
+import type { ModelToolCall } from '../model/model-call.ts'
+import { createQueue } from '../queue.ts'
+import { type ToolOutput, toModelError, toModelOutput } from './output.ts'
+import type { Tool, ToolContext } from './tool.ts'
+
+/** More calls of one answer wait for a place. */
+const MAX_AT_ONCE = 8
+
+/**
+ * Carries out an answer's tool calls, side by side where they may, and returns a result for each, in their order. Every
+ * call has ended when this does, also after an abort.
+ */
+export async function* runCalls(
+  calls: readonly ModelToolCall[],
+  tools: ReadonlyMap<string, Tool>,
+  context: Omit<ToolContext, 'progress'>,
+): AsyncGenerator<EngineEvent, ToolResultPart[]> {
+  const { signal } = context
+  const results: ToolResultPart[] = []
+  for (const batch of batchesOf(calls, tools)) {
+    if (signal.aborted) break
+    const events = createQueue<EngineEvent>()
+    const running = Promise.all(
+      batch.map(async call => {
+        const { part, event } = await runCall(call, tools, context, events.push)
+        if (!signal.aborted) events.push(event)
+        return part
+      }),
+    ).finally(events.end)
+    try {
+      yield* events.values()
+    } finally {
+      results.push(...(await running))
+    }
+  }
+  return results
+}
+
+/** Calls that may run together; one that runs alone is a batch of its own. */
+function batchesOf(calls: readonly ModelToolCall[], tools: ReadonlyMap<string, Tool>): ModelToolCall[][] {
+  const batches: ModelToolCall[][] = []
+  let open: ModelToolCall[] | undefined
+  for (const call of calls) {
+    const runsAlone = tools.get(call.name)?.runsAlone ?? false
+    if (open && !runsAlone && open.length < MAX_AT_ONCE) {
+      open.push(call)
+      continue
+    }
+    const batch = [call]
+    batches.push(batch)
+    open = runsAlone ? undefined : batch
+  }
+  return batches
+}
+
+/** Never throws: what fails is told to the model. */
+async function runCall(
+  { callId, name, input, problem }: ModelToolCall,
+  tools: ReadonlyMap<string, Tool>,
+  context: Omit<ToolContext, 'progress'>,
+  push: (event: EngineEvent) => void,
+): Promise<{ part: ToolResultPart; event: EngineEvent }> {
+  const part = { type: 'tool-result', toolCallId: callId, toolName: name } as const
+  const fail = (error: string) => ({
+    part: { ...part, output: toModelError(error) },
+    event: { type: 'tool-result', callId, output: null, error } as const,
+  })
+  const tool = tools.get(name)
+  if (problem !== undefined || !tool) return fail(problem ?? `There is no tool ${name}.`)
+  const progress = (data: Readonly<Record<string, unknown>>) => push({ type: 'tool-progress', callId, data })
+  let output: ToolOutput
+  try {
+    output = await tool.run(input, { ...context, progress })
+  } catch (error) {
+    return fail(messageOf(error))
+  }
+  return { part: { ...part, output: toModelOutput(output) }, event: { type: 'tool-result', callId, output } }
+}

@@ -1,0 +1,194 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rmdir, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../../../src/errors.ts'
+import { installGuest } from '../../../src/guest/host/install.ts'
+import type { Check } from '../../../src/plugin-api/index.ts'
+import { probeImages } from '../files/disk.ts'
+import { erase } from '../host/erase.ts'
+import { type Ground, newProbe } from '../host/layout.ts'
+import { mountsBelow } from '../host/mounts.ts'
+import { END_ID, firstIdOf } from '../host/user-ids.ts'
+import { findNsjail, guestDirectory } from '../installed.ts'
+import { probeCgroups } from '../jail/cgroup.ts'
+import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
+import { remedyFor } from './remedies.ts'
+
+const required = true
+
+/** Tries what environments need, in a jail like theirs, and leaves nothing behind. Takes some milliseconds when all is well. */
+export async function probeHost(ground: Ground, executable: string, nsjailPath?: string): Promise<Check[]> {
+  const isNew = !existsSync(ground.dataDirectory)
+  await mkdir(ground.dataDirectory, { recursive: true, mode: 0o700 })
+  const directory = join(ground.dataDirectory, newProbe())
+  await mkdir(directory, { mode: 0o700 })
+  try {
+    const [level, jail, images, cgroups] = await Promise.all([
+      isolation(ground),
+      jailChecks(ground, directory, executable, nsjailPath),
+      imageCheck(ground, directory),
+      cgroupCheck(ground),
+    ])
+    return [level, ...jail, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(ground))]
+  } finally {
+    await erase(directory)
+    if (isNew) await rmdir(ground.dataDirectory).catch(() => {})
+  }
+}
+
+async function isolation({ root, uid }: Ground): Promise<Check> {
+  const name = 'isolation'
+  if (!root) {
+    const detail = `as ordinary user ${uid}: sandboxes share the user id, have one user inside, and memory and cpu are not limited`
+    return { name, ok: true, required: false, detail }
+  }
+  if (await hasRanges()) {
+    const detail = 'full: the server is root, so each sandbox has user ids of its own'
+    return { name, ok: true, required: false, detail }
+  }
+  const detail = 'the server is root of a container that has no user ids to give to sandboxes'
+  const remedy = 'Run the server on the host, in a container without its own user namespace, or as an ordinary user.'
+  return { name, ok: false, required, detail, remedy }
+}
+
+/** Whether the ids of all sandboxes exist in the server's own user namespace. */
+async function hasRanges(): Promise<boolean> {
+  const map = await readFile('/proc/self/uid_map', 'utf8')
+  return map.split('\n').some(line => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
+    return first <= firstIdOf(0) && first + count >= END_ID
+  })
+}
+
+/** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
+async function jailChecks(
+  ground: Ground,
+  directory: string,
+  executable: string,
+  nsjailPath?: string,
+): Promise<Check[]> {
+  let nsjail: string
+  let guest: string | undefined
+  try {
+    nsjail = await findNsjail(ground.dataDirectory, nsjailPath)
+  } catch (error) {
+    return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
+  }
+  try {
+    guest = await guestThere(ground.dataDirectory, executable)
+  } catch (error) {
+    return [failed('guest', error, 'Make room in the data directory, and let the server write there.')]
+  }
+  const whole = await outcome(() => probeJail(ground, directory, nsjail, guest))
+  if (whole === undefined) return passed(ground, nsjail)
+
+  const place = await placeChecks(ground)
+  const plain = await outcome(() => runPlain(nsjail))
+  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail)), ...place]
+  const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
+  const seccomp = await outcome(() => runWithSeccomp(nsjail))
+  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...place]
+  if (place.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...place]
+  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...place]
+}
+
+/** The guest of this build as sandboxes get it, made again when it is damaged. Undefined before the first sandbox. */
+async function guestThere(dataDirectory: string, executable: string): Promise<string | undefined> {
+  const directory = await guestDirectory(dataDirectory, executable).catch(() => undefined)
+  if (directory === undefined || !existsSync(directory)) return undefined
+  await installGuest(directory, executable)
+  return directory
+}
+
+const OVERLAY = 0x794c7630
+
+/** What the kernel only calls an invalid argument: an overlay cannot write to another, nor have its owners shifted. */
+async function placeChecks({ dataDirectory }: Ground): Promise<Check[]> {
+  const { type } = await statfs(dataDirectory)
+  if (type !== OVERLAY) return []
+  const detail = `${dataDirectory} is on an overlay, as all of a container but its volumes is`
+  const remedy = 'Put it on a volume: docker run --volume /tmp, or name a directory of one with --data-dir.'
+  return [{ name: 'data directory', ok: false, required, detail, remedy }]
+}
+
+/** What of the whole jail a message of the kernel is about. */
+function partOf(problem: string): string {
+  if (/mount_setattr|user namespace|unshare/.test(problem)) return 'idmapped mounts'
+  return /^(mount|move_mount|open_tree) /.test(problem) ? 'mounts' : 'overlay'
+}
+
+function passed({ root }: Ground, nsjail: string): Check[] {
+  const checks: Check[] = [
+    { name: 'nsjail', ok: true, required, detail: nsjail },
+    { name: 'overlay', ok: true, required, detail: 'mounts in the data directory, inside a jail' },
+    { name: 'seccomp', ok: true, required, detail: 'the policy compiles and holds' },
+  ]
+  if (root) checks.push({ name: 'idmapped mounts', ok: true, required, detail: 'work in the data directory' })
+  return checks
+}
+
+function localChecks(): Check[] {
+  const [mount] = mountsBelow('/usr/local')
+  if (mount === undefined) return []
+  const detail = `${mount} is a mount: sandboxes on the host's base cannot install programs into /usr/local`
+  const remedy = 'Mount it elsewhere.'
+  return [{ name: '/usr/local', ok: false, required: false, detail, remedy }]
+}
+
+async function cgroupCheck({ root, dataDirectory }: Ground): Promise<Check> {
+  const name = 'cgroups'
+  const limited = root ? await probeCgroups(dataDirectory) : []
+  if (limited.length === 3) return { name, ok: true, required: false, detail: `writable: ${limited.join(', ')}` }
+  const detail = limited.length > 0 ? `only ${limited.join(', ')} can be limited` : 'no cgroup can be written'
+  const remedy = root
+    ? 'Give the server a writable /sys/fs/cgroup with the memory, pids and cpu controllers.'
+    : 'Run the server as root to limit memory and cpu.'
+  return { name, ok: false, required: false, detail, remedy }
+}
+
+async function imageCheck(ground: Ground, directory: string): Promise<Check> {
+  const name = 'disk images'
+  if (!ground.root) {
+    const detail = 'need root: the disk limit of a sandbox is watched instead'
+    return { name, ok: false, required: false, detail, remedy: 'Run the server as root to limit disks exactly.' }
+  }
+  const problem = await outcome(() => probeImages(directory))
+  if (problem === undefined) return { name, ok: true, required: false, detail: 'ext4 images can be made and mounted' }
+  const remedy = 'Install e2fsprogs and give the server loop devices; until then disk limits are watched.'
+  return { name, ok: false, required: false, detail: problem, remedy }
+}
+
+const sysctls = [
+  { path: '/proc/sys/user/max_user_namespaces', bad: '0', fix: 'sysctl user.max_user_namespaces=15000', root: true },
+  { path: '/proc/sys/kernel/unprivileged_userns_clone', bad: '0', fix: 'sysctl kernel.unprivileged_userns_clone=1' },
+  {
+    path: '/proc/sys/kernel/apparmor_restrict_unprivileged_userns',
+    bad: '1',
+    fix: "Give nsjail an AppArmor profile with 'userns,', or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+  },
+]
+
+/** Settings that can forbid user namespaces. Not required by themselves: a jail that runs has passed them. */
+async function userNamespaceChecks(ground: Ground): Promise<Check[]> {
+  const checks: Check[] = []
+  for (const { path, bad, fix, root = false } of sysctls) {
+    const value = (await readFile(path, 'utf8').catch(() => '')).trim()
+    if (value !== bad || (ground.root && !root)) continue
+    checks.push({ name: 'user namespaces', ok: false, required: false, detail: `${path} is ${value}`, remedy: fix })
+  }
+  return checks
+}
+
+function failed(name: string, problem: unknown, remedy: string | undefined): Check {
+  return { name, ok: false, required, detail: messageOf(problem), ...(remedy !== undefined && { remedy }) }
+}
+
+/** Undefined when it worked, else why not. */
+async function outcome(attempt: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await attempt()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, realpath, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncPath } from '../../../src/disk/lasting-files.ts'
+import { erase } from '../host/erase.ts'
+import { basesDirectory, isSafeId, placeOf, sandboxesDirectory } from '../host/layout.ts'
+import { readMeta } from '../host/record.ts'
+import { run } from '../host/run-program.ts'
+import { decompress } from './decompress.ts'
+import { flawOf, isBaseName } from './resolve-base.ts'
+import { readTar } from './tar.ts'
+import { unpack } from './unpack.ts'
+
+/** Root file systems of a data directory that sandboxes can start from, each under a name. */
+export interface Bases {
+  /**
+   * Unpacks a tarball (plain, gzip, xz or zstd). The name is there once all of it is; a rejected call leaves nothing
+   * under it. As root, owners are kept.
+   */
+  add(name: string, tarball: AsyncIterable<Uint8Array>): Promise<void>
+  /** By name, each with the number of sandboxes that use it. */
+  list(): Promise<{ name: string; sandboxes: number }[]>
+  /** Rejects while a sandbox uses it. */
+  remove(name: string): Promise<void>
+}
+
+/** Works beside a server on the same data directory. */
+export function openBases(dataDirectory: string): Bases {
+  const parent = basesDirectory(dataDirectory)
+  const pathOf = (name: string) => {
+    if (!isBaseName(name)) {
+      throw new Error(`${JSON.stringify(name)} cannot be a base's name: letters, digits, dots, hyphens and underscores`)
+    }
+    return join(parent, name)
+  }
+  /** Servers know their data directory by its real path. */
+  const usersOf = async (name: string) => {
+    const path = join(await realpath(parent), name)
+    return (await baseOfEach(dataDirectory)).filter(used => used === path).length
+  }
+
+  return {
+    async add(name, tarball) {
+      const path = pathOf(name)
+      const taken = () => new Error(`There is a base ${name} already. Remove it first, or choose another name.`)
+      if (existsSync(path)) throw taken()
+      await mkdir(parent, { recursive: true, mode: 0o700 })
+      await sweepBases(dataDirectory)
+      const draft = join(parent, newDraft())
+      try {
+        await mkdir(draft, { mode: 0o700 })
+        await unpack(readTar(decompress(tarball)), draft, { keepsOwners: process.geteuid?.() === 0 })
+        const flaw = flawOf(draft)
+        if (flaw) throw new Error(`it ${flaw}. Wanted is what docker export or debootstrap gives`)
+        // After a loss of power there must be no name of what the disk has not.
+        await run(['sync', '-f', draft], 0).catch(() => {})
+        // Fails when another add was faster: a directory that has something in it is not replaced.
+        await rename(draft, path).catch(error => {
+          throw existsSync(path) ? taken() : error
+        })
+        await syncPath(parent)
+      } catch (error) {
+        await erase(draft)
+        throw error
+      }
+    },
+
+    async list() {
+      const names = (await readdir(parent).catch(() => [])).filter(isBaseName).sort()
+      return Promise.all(names.map(async name => ({ name, sandboxes: await usersOf(name) })))
+    },
+
+    async remove(name) {
+      const path = pathOf(name)
+      if (!existsSync(path)) throw new Error(`There is no base ${name}.`)
+      const inUse = (count: number) =>
+        new Error(`${count} ${count === 1 ? 'sandbox uses' : 'sandboxes use'} the base ${name}: delete them first.`)
+      const users = await usersOf(name)
+      if (users > 0) throw inUse(users)
+      const draft = join(parent, newDraft())
+      await rename(path, draft)
+      // A sandbox that is being made looks for its base once it can be seen here: one of the two notices.
+      const late = await usersOf(name)
+      if (late > 0) {
+        await rename(draft, path)
+        throw inUse(late)
+      }
+      await erase(draft)
+    },
+  }
+}
+
+const newDraft = () => `.draft-${process.pid}-${crypto.randomUUID()}`
+
+/** Erases what adds and removals that were cut short have left; those of processes that run are left alone. */
+export async function sweepBases(dataDirectory: string): Promise<void> {
+  const parent = basesDirectory(dataDirectory)
+  for (const name of await readdir(parent).catch(() => [])) {
+    const [, pid] = /^\.draft-(\d+)-/.exec(name) ?? []
+    if (pid && !existsSync(`/proc/${pid}`)) await erase(join(parent, name))
+  }
+}
+
+/** What each sandbox of a data directory is based on. One whose file is damaged cannot start on anything. */
+async function baseOfEach(dataDirectory: string): Promise<(string | undefined)[]> {
+  const ids = (await readdir(sandboxesDirectory(dataDirectory)).catch(() => [])).filter(isSafeId)
+  return Promise.all(
+    ids.map(id =>
+      readMeta(placeOf(dataDirectory, id)).then(
+        meta => meta?.base,
+        () => undefined,
+      ),
+    ),
+  )
+}

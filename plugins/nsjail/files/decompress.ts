@@ -1,0 +1,54 @@
+import { pipeline, Readable, type Transform } from 'node:stream'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { lastWords } from '../host/stderr.ts'
+
+const magics = [
+  { bytes: [0x1f, 0x8b], open: (packed: AsyncIterable<Uint8Array>) => through(packed, createGunzip()) },
+  {
+    bytes: [0x28, 0xb5, 0x2f, 0xfd],
+    open: (packed: AsyncIterable<Uint8Array>) => through(packed, createZstdDecompress()),
+  },
+  { bytes: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], open: unxz },
+]
+const MAGIC_BYTES = 6
+
+/** The bytes of a file that is packed by gzip, xz or zstd, or as they are. The file's name says nothing. */
+export async function* decompress(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const iterator = packed[Symbol.asyncIterator]()
+  let first: Buffer = Buffer.alloc(0)
+  while (first.byteLength < MAGIC_BYTES) {
+    const { value, done } = await iterator.next()
+    if (done) break
+    first = Buffer.concat([first, value])
+  }
+  const whole = (async function* () {
+    yield first
+    yield* { [Symbol.asyncIterator]: () => iterator }
+  })()
+  const magic = magics.find(({ bytes }) => bytes.every((byte, index) => first[index] === byte))
+  yield* magic ? magic.open(whole) : whole
+}
+
+function through(packed: AsyncIterable<Uint8Array>, unpacker: Transform): AsyncIterable<Uint8Array> {
+  // What goes wrong is met by who reads.
+  return pipeline(Readable.from(packed), unpacker, () => {})
+}
+
+/** By the program xz: Bun has no such decoder. */
+async function* unxz(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  if (!Bun.which('xz')) throw new Error('it is packed by xz, and the program xz is not here: install xz-utils')
+  const child = Bun.spawn(['xz', '-dc'], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', lazy: true })
+  const feed = async () => {
+    for await (const piece of packed) {
+      child.stdin.write(piece)
+      await child.stdin.flush()
+    }
+    await child.stdin.end()
+  }
+  // It may have ended before it had all: what it says of that is what counts.
+  const fed = feed().catch(() => child.kill())
+  yield* child.stdout
+  const problems = await new Response(child.stderr).text()
+  await fed
+  if ((await child.exited) !== 0) throw new Error(lastWords(problems) || 'it could not be read to its end')
+}

@@ -1,0 +1,66 @@
+import { chmodSync, existsSync, mkdirSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Descriptor } from '../host/descriptor.ts'
+import { type Place, stagesDirectory } from '../host/layout.ts'
+import { attachMount, cloneMount, detachMount, makeDevice, mountTmpfs } from '../host/linux.ts'
+import { devices } from '../jail/config.ts'
+
+/**
+ * The mounts that a jail of root is made from, below one tmpfs that its unprivileged ids can pass through: data
+ * directories are closed to them. It exists while the jail starts; the jail keeps what it has mounted from there.
+ */
+export interface Stage {
+  base: string
+  box: string
+  guest: string
+  empty: string
+  devices: string
+}
+
+const SIZE_KB = 64
+
+/** Only root can make nodes: the jails of an ordinary user have the host's. */
+export const HOST_DEVICES = '/dev'
+
+/** `firstId` is the jail's root: only it, and the host's root, can look in. */
+export function openStage(place: Pick<Place, 'stage'>, firstId: number): Stage {
+  if (mkdirSync(stagesDirectory, { recursive: true })) chmodSync(stagesDirectory, 0o711)
+  closeStage(place)
+  mkdirSync(place.stage, { mode: 0o700 })
+  try {
+    mountTmpfs(place.stage, SIZE_KB, firstId)
+  } catch (error) {
+    rmdirSync(place.stage)
+    throw error
+  }
+  const below = (name: string) => join(place.stage, name)
+  const directories = { base: below('base'), box: below('box'), guest: below('guest'), empty: below('empty') }
+  for (const path of Object.values(directories)) mkdirSync(path, { mode: 0o755 })
+  return { ...directories, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
+}
+
+/** Nodes of the jail's own, so that it shares no lock and no watch with the host. Undefined where root may make none. */
+function makeDevices(directory: string): string | undefined {
+  mkdirSync(directory, { mode: 0o755 })
+  try {
+    for (const { name, major, minor } of devices) makeDevice(join(directory, name), major, minor)
+    return directory
+  } catch {
+    return undefined
+  }
+}
+
+/** Shows the lower layer with its owners shifted into the jail's range, and the guest's files read-only. */
+export function fillStage(stage: Stage, base: string, guest: string, userNamespace: Descriptor): void {
+  attachMount(cloneMount(base, { userNamespace }), stage.base)
+  attachMount(cloneMount(guest, { readOnly: true }), stage.guest)
+}
+
+/** Takes it all away, also what a server that died has left. */
+export function closeStage(place: Pick<Place, 'stage'>): void {
+  if (!existsSync(place.stage)) return
+  while (detachMount(place.stage)) {
+    // One more may be below.
+  }
+  rmdirSync(place.stage)
+}

@@ -1,0 +1,116 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  futimesSync,
+  lchownSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { TarEntry } from './tar.ts'
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+
+/**
+ * Writes the members of an archive into an empty directory that nobody else can write. Nothing is made or linked
+ * outside of it: a name with `../..` or through a link is refused. Devices and FIFOs are left out. Throws an error that
+ * names the member.
+ */
+export async function unpack(
+  entries: AsyncIterable<TarEntry>,
+  root: string,
+  { keepsOwners }: { keepsOwners: boolean },
+): Promise<void> {
+  const directories = new Map<string, Pick<TarEntry, 'mode' | 'modified'> | undefined>()
+
+  const makeDirectory = (path: string) => {
+    if (directories.has(path)) return
+    const kind = lstatSync(join(root, path), { throwIfNoEntry: false })
+    if (kind && !kind.isDirectory()) throw new Error(`${path} is no directory`)
+    // Open to its owner until all is in it.
+    if (!kind) mkdirSync(join(root, path), { mode: 0o755 })
+    directories.set(path, undefined)
+  }
+
+  /** Where a member goes, relative to the root, with its parents made; empty for the root itself. */
+  const placeOf = (name: string): string => {
+    const parts = name.split('/').filter(part => part !== '' && part !== '.')
+    if (parts.includes('../..')) throw new Error('it leads out of the archive')
+    for (let depth = 1; depth < parts.length; depth++) makeDirectory(parts.slice(0, depth).join('/'))
+    return parts.join('/')
+  }
+
+  const write = async (entry: TarEntry) => {
+    const place = placeOf(entry.name)
+    const path = join(root, place)
+    if (entry.type === 'directory') {
+      if (place !== '') removeOld(path, 'directory')
+      makeDirectory(place)
+      directories.set(place, entry)
+      if (keepsOwners) chownSync(path, entry.uid, entry.gid)
+      return
+    }
+    if (place === '') throw new Error('it stands for the whole')
+    if (entry.type === 'special') return
+    const target = entry.type === 'hardlink' ? placeOf(entry.linkName) : ''
+    if (entry.type === 'hardlink' && target === place) return
+    removeOld(path, entry.type)
+    if (entry.type === 'symlink') {
+      symlinkSync(entry.linkName, path)
+      lutimesSync(path, entry.modified, entry.modified)
+      if (keepsOwners) lchownSync(path, entry.uid, entry.gid)
+    } else if (entry.type === 'hardlink') {
+      linkSync(join(root, target), path)
+    } else {
+      await writeFile(path, entry, keepsOwners)
+    }
+  }
+
+  makeDirectory('')
+  for await (const entry of entries) {
+    try {
+      await write(entry)
+    } catch (error) {
+      throw new Error(`${JSON.stringify(entry.name)}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  // The deepest first: one that is closed to its owner closes what is below it.
+  for (const [path, told] of [...directories].sort(([a], [b]) => b.length - a.length)) {
+    chmodSync(join(root, path), told?.mode ?? 0o755)
+    if (told) utimesSync(join(root, path), told.modified, told.modified)
+  }
+}
+
+/** What an earlier member of the same name has left; a directory stays. */
+function removeOld(path: string, next: TarEntry['type']): void {
+  const kind = lstatSync(path, { throwIfNoEntry: false })
+  if (!kind || (kind.isDirectory() && next === 'directory')) return
+  if (kind.isDirectory()) throw new Error('it was a directory before')
+  rmSync(path)
+}
+
+async function writeFile(path: string, entry: TarEntry, keepsOwners: boolean): Promise<void> {
+  const file = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  try {
+    for await (const piece of entry.body) {
+      for (let at = 0; at < piece.byteLength; ) at += writeSync(file, piece, at)
+    }
+    // The owner first: a change of it takes the setuid bit away.
+    if (keepsOwners) fchownSync(file, entry.uid, entry.gid)
+    fchmodSync(file, entry.mode)
+    futimesSync(file, entry.modified, entry.modified)
+  } finally {
+    closeSync(file)
+  }
+}

@@ -1,0 +1,74 @@
+import { existsSync, renameSync } from 'node:fs'
+import { readFile, realpath, writeFile } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join } from 'node:path'
+import type { Limits } from '../../../src/plugin-api/index.ts'
+import { isObject, objectOf, parseJson } from '../../../src/read/json.ts'
+import type { Place } from './layout.ts'
+import { isSlot } from './user-ids.ts'
+
+/** What an environment is, for as long as it exists. Its file is written last: an environment without it is no more than a try. */
+export interface Meta {
+  /** Number of its range of user ids. Undefined when it was made by an ordinary user. */
+  slot?: number
+  /** The lower layer, on the host. */
+  base: string
+  /** The base is made of the host: its /usr is shown too. */
+  host: boolean
+  /** Its disk is an image of the size that is the limit. */
+  image: boolean
+  limits: Limits
+}
+
+const VERSION = 1
+const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
+
+/** Writes it beside its place. The environment exists once the returned function has moved it there. */
+export async function draftMeta(place: Place, meta: Meta): Promise<() => void> {
+  const draft = `${place.meta}.new`
+  const text = `${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`
+  await writeFile(draft, text, { mode: 0o600, flush: true })
+  return () => renameSync(draft, place.meta)
+}
+
+/** Undefined when the environment does not exist. Throws when its file is damaged. */
+export async function readMeta(place: Place): Promise<Meta | undefined> {
+  const content = await readFile(place.meta, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
+  if (content === undefined) return undefined
+  const meta = parseMeta(content, place.id)
+  if (!meta) throw new Error(`${place.meta} is damaged`)
+  return { ...meta, base: await ownBase(place, meta.base) }
+}
+
+/** A data directory that was moved or copied has brought its bases along: the path is that of where it was made. */
+async function ownBase(place: Place, base: string): Promise<string> {
+  const [parent, former] = [basename(dirname(base)), dirname(dirname(base))]
+  // A directory of the operator's own may have such a name too.
+  const isFormer = !existsSync(former) || existsSync(join(former, 'threadbox.db'))
+  if ((parent !== 'base' && parent !== 'bases') || !isFormer) return base
+  const own = join(dirname(dirname(place.directory)), parent, basename(base))
+  return realpath(own).catch(() => base)
+}
+
+function parseMeta(content: string, id: string): Meta | undefined {
+  const { version, id: named, slot, base, host, image, limits: given } = objectOf(parseJson(content)) ?? {}
+  if (version !== VERSION || named !== id) return undefined
+  if (slot !== undefined && !isSlot(slot)) return undefined
+  if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
+  const limits = parseLimits(given)
+  return limits && { ...(slot === undefined ? {} : { slot }), base, host, image, limits }
+}
+
+function parseLimits(value: unknown): Limits | undefined {
+  if (!isObject(value)) return undefined
+  const limits: Limits = {}
+  for (const name of limitNames) {
+    const limit = value[name]
+    if (limit === undefined) continue
+    if (typeof limit !== 'number' || !(limit > 0)) return undefined
+    limits[name] = limit
+  }
+  return limits
+}

@@ -1,0 +1,210 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { mkdir, readdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Limits } from '../../../src/plugin-api/index.ts'
+import { childrenOf, kill } from './jail.ts'
+
+const ROOT = '/sys/fs/cgroup'
+const PARENT = 'threadbox'
+const PERIOD_US = 100_000
+const MIN_QUOTA_US = 1000
+const REMOVE_WITHIN_MS = 10_000
+const REMOVE_POLL_MS = 2
+
+/** What nsjail and the guest's threads need, beside an environment's own processes. */
+export const OWN_PROCESSES = 64
+
+export type Controller = 'memory' | 'pids' | 'cpu'
+
+const controllers: readonly Controller[] = ['memory', 'pids', 'cpu']
+
+/** A file and what is written to it. An optional one may be missing: not every kernel has it. */
+interface Setting {
+  file: string
+  value: string
+  optional?: boolean
+}
+
+export interface Cgroups {
+  /** Files that a process writes its pid to, to enter. */
+  entrances: string[]
+  /** What is limited by them. */
+  limited: Controller[]
+}
+
+/** One tree of all controllers (version 2) or a tree for each (version 1). */
+const isUnified = () => existsSync(join(ROOT, 'cgroup.controllers'))
+
+const directoryOf = (controller: Controller, id: string) =>
+  isUnified() ? join(ROOT, PARENT, id) : join(ROOT, controller, PARENT, id)
+
+/**
+ * Makes an environment's cgroups at the root of the tree, where they outlive the server's own. What cannot be written
+ * is left out: it is missing in `limited`. Only root makes any.
+ */
+export async function makeCgroups(id: string, limits: Limits): Promise<Cgroups> {
+  const entrances = new Set<string>()
+  const limited: Controller[] = []
+  for (const controller of controllers) {
+    const settings = settingsOf(controller, limits)
+    if (settings.length === 0) continue
+    const directory = directoryOf(controller, id)
+    try {
+      if (isUnified()) await delegate(controller)
+      await mkdir(directory, { recursive: true })
+      for (const setting of settings) await apply(directory, setting)
+      entrances.add(join(directory, 'cgroup.procs'))
+      limited.push(controller)
+    } catch {
+      if (!entrances.has(join(directory, 'cgroup.procs'))) await rmdir(directory).catch(() => {})
+    }
+  }
+  return { entrances: [...entrances], limited }
+}
+
+/**
+ * Moves a jail's nsjail and the processes that it has made into cgroups; what they make later is inside by itself. The
+ * kernel lets a first move wait for all CPUs, some 10 ms, so this is done while the guest starts: before it answers,
+ * nothing of the sandbox's own has run.
+ */
+export async function enterCgroups(nsjail: number, entrances: readonly string[]): Promise<void> {
+  for (const entrance of entrances) await writeFile(entrance, String(nsjail))
+  for (const pid of await childrenOf(nsjail)) {
+    for (const entrance of entrances) await writeFile(entrance, String(pid))
+  }
+}
+
+/** Whether the processes of a jail that was found running are in its cgroups: a server may have died before. */
+export async function areInside(nsjail: number, id: string, entrances: readonly string[]): Promise<boolean> {
+  const pids = [nsjail, ...(await childrenOf(nsjail))]
+  const lists = await Promise.all(pids.map(pid => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
+  const count = (list: string) => list.split('\n').filter(line => line.endsWith(`/${PARENT}/${id}`)).length
+  return lists.every(list => count(list) === entrances.length)
+}
+
+/** Which controllers can be written here; makes and removes a cgroup, of the data directory's name, to find out. */
+export async function probeCgroups(dataDirectory: string): Promise<Controller[]> {
+  const id = `${probePrefix(dataDirectory)}${process.pid}`
+  try {
+    return (await makeCgroups(id, { memoryMb: 64, processes: 8, cpus: 1 })).limited
+  } finally {
+    await removeCgroups(id)
+  }
+}
+
+/** Removes what processes that were killed while they tried have left. */
+export async function removeDeadProbes(dataDirectory: string): Promise<void> {
+  const prefix = probePrefix(dataDirectory)
+  const parents = new Set(controllers.map(controller => dirname(directoryOf(controller, prefix))))
+  const names = (await Promise.all([...parents].map(parent => readdir(parent).catch(() => [])))).flat()
+  for (const name of new Set(names.filter(each => each.startsWith(prefix)))) {
+    if (!existsSync(`/proc/${name.slice(prefix.length)}`)) await removeCgroups(name)
+  }
+}
+
+const probePrefix = (dataDirectory: string) => `probe-${Bun.hash(realpathSync(dataDirectory)).toString(36)}-`
+
+/** Ends what is left in an environment's cgroups and removes them. Rejects when they stay busy. */
+export async function removeCgroups(id: string): Promise<void> {
+  const directories = new Set(controllers.map(controller => directoryOf(controller, id)))
+  for (const directory of directories) {
+    if (existsSync(directory)) await remove(directory)
+  }
+}
+
+/**
+ * Brings what else is in a jail that was started by an earlier version, whose cgroups had the bare id as their name. `nsjail` was
+ * found to be this data directory's: that of another may be in cgroups of that name too, and is left alone.
+ */
+export async function leaveFormerCgroups(nsjail: number, id: string, entrances: readonly string[]): Promise<void> {
+  const inside = await namespacePidsOf(nsjail)
+  for (const controller of controllers) {
+    const former = directoryOf(controller, id)
+    const pids = await readFile(join(former, 'cgroup.procs'), 'utf8').catch(() => '')
+    for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
+      if (!inside.has(await namespaceOf(pid))) continue
+      // It may end meanwhile.
+      for (const entrance of entrances) await writeFile(entrance, String(pid)).catch(() => {})
+    }
+  }
+  await removeFormerCgroups(id)
+}
+
+/** Those of an earlier version, if nothing is in them. */
+export async function removeFormerCgroups(id: string): Promise<void> {
+  for (const controller of controllers) await rmdir(directoryOf(controller, id)).catch(() => {})
+}
+
+/** The namespaces of processes that the jail's pid 1 and what it has made are in. */
+async function namespacePidsOf(nsjail: number): Promise<Set<string>> {
+  return new Set((await Promise.all((await childrenOf(nsjail)).map(namespaceOf))).filter(name => name !== ''))
+}
+
+const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '')
+
+async function remove(directory: string): Promise<void> {
+  const deadline = performance.now() + REMOVE_WITHIN_MS
+  for (;;) {
+    try {
+      await rmdir(directory)
+      return
+    } catch (error) {
+      if (!existsSync(directory)) return
+      if (performance.now() > deadline) throw error
+      await killAll(directory)
+      await Bun.sleep(REMOVE_POLL_MS)
+    }
+  }
+}
+
+async function killAll(directory: string): Promise<void> {
+  const atOnce = join(directory, 'cgroup.kill')
+  if (existsSync(atOnce)) return writeFile(atOnce, '1')
+  const pids = await readFile(join(directory, 'cgroup.procs'), 'utf8').catch(() => '')
+  for (const pid of pids.split('\n').map(Number).filter(Boolean)) kill(pid)
+}
+
+/** Lets children of the root and of our parent directory be limited. Fails in a container that shares its root. */
+async function delegate(controller: Controller): Promise<void> {
+  await mkdir(join(ROOT, PARENT), { recursive: true })
+  for (const directory of [ROOT, join(ROOT, PARENT)]) {
+    const file = join(directory, 'cgroup.subtree_control')
+    const enabled = (await readFile(file, 'utf8')).trim().split(' ')
+    if (!enabled.includes(controller)) await writeFile(file, `+${controller}`)
+  }
+}
+
+async function apply(directory: string, { file, value, optional = false }: Setting): Promise<void> {
+  const path = join(directory, file)
+  if (optional && !existsSync(path)) return
+  await writeFile(path, value)
+}
+
+function settingsOf(controller: Controller, { memoryMb, processes, cpus }: Limits): Setting[] {
+  const unified = isUnified()
+  if (controller === 'memory' && memoryMb !== undefined) {
+    const bytes = String(Math.round(memoryMb * 1024 * 1024))
+    return unified
+      ? [
+          { file: 'memory.max', value: bytes },
+          { file: 'memory.swap.max', value: '0', optional: true },
+        ]
+      : [
+          { file: 'memory.limit_in_bytes', value: bytes },
+          { file: 'memory.memsw.limit_in_bytes', value: bytes, optional: true },
+        ]
+  }
+  if (controller === 'pids' && processes !== undefined) {
+    return [{ file: 'pids.max', value: String(processes + OWN_PROCESSES) }]
+  }
+  if (controller === 'cpu' && cpus !== undefined) {
+    const quota = Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
+    return unified
+      ? [{ file: 'cpu.max', value: `${quota} ${PERIOD_US}` }]
+      : [
+          { file: 'cpu.cfs_period_us', value: String(PERIOD_US) },
+          { file: 'cpu.cfs_quota_us', value: String(quota) },
+        ]
+  }
+  return []
+}

@@ -1,0 +1,38 @@
+import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connectGuest, type GuestConnection } from '../../../src/guest/host/connect.ts'
+import type { Place } from '../host/layout.ts'
+import { openShortPath } from '../host/linux.ts'
+
+/** Connects to the guest of a running jail. Rejects when none listens, it ends, or it is silent for `timeoutMs`. */
+export async function dialGuest(
+  place: Place,
+  timeoutMs: number,
+  onProxy: (socket: Duplex) => void,
+): Promise<GuestConnection> {
+  const socket = await dial(place)
+  const timer = setTimeout(() => socket.destroy(new Error('the guest does not answer')), timeoutMs)
+  try {
+    return await connectGuest(socket, { onProxy })
+  } catch (error) {
+    socket.destroy()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function dial(place: Place): Promise<Socket> {
+  const short = openShortPath(place.socket)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  try {
+    const socket = connect({ path: short.path })
+    socket.once('connect', resolve)
+    socket.once('error', reject)
+    await promise
+    socket.off('error', reject)
+    return socket
+  } finally {
+    short.close()
+  }
+}

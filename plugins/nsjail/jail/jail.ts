@@ -1,0 +1,96 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Place } from '../host/layout.ts'
+import { listenUnix } from '../host/linux.ts'
+import { lastWords } from '../host/stderr.ts'
+
+const DEAD_WITHIN_MS = 10_000
+/** After this long nsjail itself is killed; the kernel then kills what is in the jail. */
+const PATIENCE_MS = 1000
+const POLL_MS = 2
+
+/**
+ * The shell writes its pid before it becomes nsjail under the same pid: a jail is found again even if the server dies
+ * in this moment.
+ */
+const launcher = [
+  'exec >"$1" 2>&1',
+  'echo "$$ $5" >"$2" || exit',
+  // A server that is kept from being killed must not pass that on.
+  'echo 0 2>/dev/null >/proc/$$/oom_score_adj',
+  'exec "$3" --config "$4"',
+].join('; ')
+
+/** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Its pid. */
+export function launchJail(place: Place, nsjail: string): number {
+  const socket = listenUnix(place.socket)
+  try {
+    const command = ['/bin/sh', '-c', launcher, 'sh', place.log, place.pid, nsjail, place.config, place.key]
+    const child = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'ignore', socket.number], detached: true, env: {} })
+    child.unref()
+    return child.pid
+  } finally {
+    socket.close()
+  }
+}
+
+/** Pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
+export async function findJail(place: Place): Promise<number | undefined> {
+  const [first, key] = (await textOf(place.pid)).trim().split(' ')
+  const pid = Number(first)
+  if (!Number.isInteger(pid) || pid <= 1) return undefined
+  // Another process may have got the pid. The directory may have moved since the jail was started; the id has not.
+  const command = (await textOf(`/proc/${pid}/cmdline`)).split('\0')
+  const ending = `/${place.id}/${basename(place.config)}`
+  const config = command.find(argument => argument.endsWith(ending))
+  return config !== undefined && (key === place.key || (await isOwn(place, config, key))) ? pid : undefined
+}
+
+/**
+ * Whether the jail is of this data directory and not of one that this is a copy of: the copy has the same file with its pid. Jails
+ * of earlier versions have no key in it.
+ */
+async function isOwn(place: Place, config: string, key: string | undefined): Promise<boolean> {
+  const [own, its] = await Promise.all([place.config, config].map(path => stat(path).catch(() => undefined)))
+  if (!its) return key === undefined
+  return own !== undefined && own.dev === its.dev && own.ino === its.ino
+}
+
+/** Kills every process of a jail; resolves when nsjail has ended too. Does nothing when it does not run. */
+export async function killJail(place: Place): Promise<void> {
+  const pid = await findJail(place)
+  if (pid === undefined) return
+  const start = performance.now()
+  while ((await findJail(place)) === pid) {
+    const waited = performance.now() - start
+    if (waited > DEAD_WITHIN_MS) throw new Error(`the jail of ${place.id} (process ${pid}) does not end`)
+    const inside = await childrenOf(pid)
+    for (const child of inside) kill(child)
+    if (inside.length === 0 || waited > PATIENCE_MS) kill(pid)
+    await Bun.sleep(POLL_MS)
+  }
+}
+
+/** The jail's pid 1 as the host sees it, as soon as nsjail has made it. */
+export async function childrenOf(pid: number): Promise<number[]> {
+  const children = await textOf(`/proc/${pid}/task/${pid}/children`)
+  return children.split(' ').map(Number).filter(Boolean)
+}
+
+/** What a jail that did not start said last. */
+export const logOf = async (place: Place) => lastWords(await textOf(place.log))
+
+export const writeConfig = (place: Place, config: string) => writeFile(place.config, config, { mode: 0o600 })
+
+async function textOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '')
+}
+
+/** Nothing when it has ended. */
+export function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}

@@ -1,0 +1,29 @@
+import { readdirSync } from 'node:fs'
+import { mountsBelow } from '../host/mounts.ts'
+import { isLayerPath } from './config.ts'
+
+/** A directory of the host that jails see read-only at its own path. */
+export interface Shown {
+  path: string
+  /** False: it is bound, and its own files are the host's inodes. */
+  isOverlay: boolean
+}
+
+/**
+ * How a directory is shown: through an overlay of each jail's own. Locks, leases and watches belong to an inode, so with
+ * a bind a jail would see what the host and other jails open, and could hold locks against them. The kernel lays no
+ * overlay over mounts that a jail may not take apart: a directory above one is bound, and each directory in it is then
+ * shown by itself.
+ */
+export function showDirectory(path: string, mounts: readonly string[] = mountsBelow(path)): Shown[] {
+  if (isLayerPath(path) && !mounts.some(mount => mount.startsWith(`${path}/`))) return [{ path, isOverlay: true }]
+  const entries = readdirSync(path, { withFileTypes: true })
+  const inside = entries.filter(entry => entry.isDirectory() && isLayerPath(`${path}/${entry.name}`))
+  return [{ path, isOverlay: false }, ...inside.flatMap(({ name }) => showDirectory(`${path}/${name}`, mounts))]
+}
+
+/**
+ * Whether jails may install programs into /usr/local, which takes an overlay: where something is mounted below it, they
+ * see it read-only like the rest of /usr.
+ */
+export const mayWriteLocal = (): boolean => mountsBelow('/usr/local').length === 0

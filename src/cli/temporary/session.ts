@@ -1,0 +1,190 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Caller } from '../../core/access/access.ts'
+import { readAgentFiles } from '../../core/agents/agent-files.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { cloneRepository } from '../../core/sandboxes/git.ts'
+import { createSandbox, limitsOf, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { runSetUp } from '../../core/sandboxes/set-up.ts'
+import { type AgentInput, findAgent, saveAgent } from '../../db/agents.ts'
+import type { Sandbox } from '../../db/sandboxes.ts'
+import { wordsOf } from '../../errors.ts'
+import type { Environment } from '../../plugin-api/index.ts'
+import { readConfig } from '../../start/config.ts'
+import { type LoadPlugins, type OpenRuntime, openRuntime } from '../../start/runtime.ts'
+import { UsageError } from '../command-line.ts'
+import { createLog } from '../log.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import { startGuard } from './cleaner.ts'
+import { copyIn } from './copy-in.ts'
+import { copyOut } from './copy-out.ts'
+import { newDataDirectory } from './data-directory.ts'
+import type { OneOff } from './flags.ts'
+
+/** One sandbox, for as long as it is used. */
+export interface Session {
+  runtime: Runtime
+  caller: Caller
+  sandbox: Sandbox
+  environment: Environment
+  agent: string
+  /** Aborted by SIGINT, SIGTERM and SIGHUP, and when nobody reads stdout any more. */
+  signal: AbortSignal
+}
+
+/** What threadbox itself could not do has another exit code than what it was to run. */
+export const FAILED = 125
+
+const CLONE_PATH = '/home/user/repo'
+
+/**
+ * Makes a sandbox without a server and gives it to `use`, whose exit code it returns. Its data directory is a new one below
+ * --data-dir, or the system's directory for such things. However it goes, nothing of it is left.
+ */
+export async function withSandbox(
+  oneOff: OneOff,
+  load: LoadPlugins,
+  use: (session: Session) => Promise<number>,
+): Promise<number> {
+  // Not the default: nothing of this is to last.
+  const wanted = await readConfig(
+    ['--data-dir', process.env.THREADBOX_DATA_DIR ?? tmpdir(), ...oneOff.settings],
+    process.env,
+  )
+  const parent = wanted.dataDirectory
+  await mkdir(parent, { recursive: true })
+  const dataDirectory = join(parent, newDataDirectory())
+  const guard = await startGuard({ dataDirectory, settings: oneOff.settings })
+  const stop = listenForStop()
+  const progress = createProgress({ isQuiet: oneOff.verbose })
+  let isClean = true
+  // What fails here, as on a full disk, is left to the guard, and does not hide why the command failed.
+  const tidy: Tidy = work =>
+    work().catch(() => {
+      isClean = false
+    })
+  try {
+    progress.say('looking at what is here')
+    await mkdir(dataDirectory, { mode: 0o700 })
+    const opened = await openRuntime(
+      { ...wanted, dataDirectory },
+      load,
+      oneOff.verbose ? createLog(wanted.logLevel) : progress.note,
+    )
+    try {
+      const code = await useSandbox(opened, oneOff, stop.signal, { tidy, progress }, use)
+      return stop.exitCode() ?? code
+    } finally {
+      await tidy(() => opened.runtime.runs.close(0))
+      await tidy(() => opened.close())
+    }
+  } catch (error) {
+    const stopped = stop.exitCode()
+    if (stopped !== undefined) return stopped
+    if (error instanceof Error && 'exitCode' in error) throw error
+    throw Object.assign(new Error(wordsOf(error)), { exitCode: FAILED })
+  } finally {
+    progress.end()
+    if (isClean) await tidy(() => rm(dataDirectory, { recursive: true, force: true }))
+    await guard.dismiss(isClean)
+    stop.close()
+  }
+}
+
+type Tidy = (work: () => Promise<void>) => Promise<void>
+
+async function useSandbox(
+  { runtime, teamId }: OpenRuntime,
+  oneOff: OneOff,
+  signal: AbortSignal,
+  { tidy, progress }: { tidy: Tidy; progress: Progress },
+  use: (session: Session) => Promise<number>,
+): Promise<number> {
+  const { db, egress, config } = runtime
+  const caller: Caller = { teamId }
+  const agent = await agentFor(oneOff, [...runtime.engines.keys()], slug => findAgent(db, teamId, slug))
+  const { setup } = agent.sandbox
+  const cwd = agent.sandbox.cwd ?? (oneOff.clone === undefined ? undefined : CLONE_PATH)
+  // Its set-up commands come after the files and the repository: they may want them.
+  saveAgent(db, teamId, { ...agent, sandbox: { ...agent.sandbox, setup: [], ...(cwd !== undefined && { cwd }) } })
+  progress.say('making the sandbox')
+  const sandbox = await createSandbox(runtime, caller, { agent: agent.slug, envs: oneOff.envs }, signal)
+  try {
+    const environment = await runtime.environments.get(sandbox)
+    signal.throwIfAborted()
+    if (oneOff.clone !== undefined) {
+      const token = process.env.THREADBOX_GIT_TOKEN
+      const request = { url: oneOff.clone, path: sandbox.cwd, ...(token && { token }) }
+      const refusal = () => egress.counts(sandbox.environmentId).lastRefusal
+      progress.say('cloning the repository')
+      await cloneRepository(environment, request, sandbox.envs, signal, refusal)
+    }
+    progress.say('copying files in')
+    await copyIn(environment, oneOff.files, sandbox.cwd, progress.count)
+    for (const index of setup.keys()) {
+      progress.say(`running set-up command ${index + 1} of ${setup.length}`)
+      await runSetUp(environment, setup, index, { cwd: sandbox.cwd, env: sandbox.envs, signal })
+    }
+    progress.end()
+    const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
+    const { diskMb } = limitsOf({ ...config.limits, ...agent.sandbox.limits })
+    const maxBytes = diskMb === undefined ? Number.POSITIVE_INFINITY : diskMb * 1024 * 1024
+    if (oneOff.outs.length > 0) progress.say('copying files out')
+    const problems = await copyOut(environment, oneOff.outs, { cwd: sandbox.cwd, maxBytes })
+    progress.end()
+    for (const problem of problems) console.error(`threadbox: ${problem}`)
+    return code === 0 && problems.length > 0 ? FAILED : code
+  } finally {
+    await tidy(() => removeSandbox(runtime, sandbox))
+  }
+}
+
+/** The agent of a file, or the one of that slug. Throws a UsageError when there is none. */
+async function agentFor(
+  { agent: named = 'echo' }: OneOff,
+  engines: readonly string[],
+  find: (slug: string) => AgentInput | undefined,
+): Promise<AgentInput> {
+  if (!named.includes('/') && !named.endsWith('.json')) {
+    const found = find(named)
+    if (found) return found
+    const remedy =
+      named === 'coder' ? "it wants a model: set a provider's key or --model" : 'name a file, or give --agents'
+    throw new UsageError(`--agent: there is no agent ${named}; ${remedy}`)
+  }
+  const [agent, ...more] = await readAgentFiles(named, engines).catch(error => {
+    throw new UsageError(`--agent: ${wordsOf(error)}`)
+  })
+  if (!agent || more.length > 0) throw new UsageError(`--agent: ${named} is not the file of one agent`)
+  return agent
+}
+
+const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+const SIGPIPE = 13
+
+/** The first signal ends what runs; a second one does not wait for the cleaning up, which the guard then does. */
+function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined; close(): void } {
+  const abort = new AbortController()
+  let code: number | undefined
+  const stop = (name: NodeJS.Signals) => {
+    if (code !== undefined) process.exit(code)
+    code = 128 + numbers[name as keyof typeof numbers]
+    abort.abort()
+  }
+  const left = (error: NodeJS.ErrnoException) => {
+    const hasLeft = error.code === 'EPIPE'
+    if (!hasLeft && code === undefined) console.error(`threadbox: stdout: ${error.message}`)
+    code ??= hasLeft ? 128 + SIGPIPE : FAILED
+    abort.abort()
+  }
+  for (const name of Object.keys(numbers)) process.on(name, stop)
+  process.stdout.on('error', left)
+  return {
+    signal: abort.signal,
+    exitCode: () => code,
+    close() {
+      for (const name of Object.keys(numbers)) process.off(name, stop)
+    },
+  }
+}

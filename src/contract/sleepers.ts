@@ -1,8 +1,0 @@
-import { runShell } from '../guest/shell.ts'
-import type { Environment } from '../plugin.ts'
-
-/** How many `sleep MARK` are alive inside. */
-export async function countSleepers(environment: Environment, mark: string): Promise<number> {
-  const list = `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null`
-  return Number((await runShell(environment, { command: `${list} | grep -c '^sleep ${mark} $'` })).stdout)
-}

@@ -1,0 +1,19 @@
+import type { Database } from 'bun:sqlite'
+import { saveAgent } from '../../db/agents.ts'
+import { inTransaction } from '../../db/open.ts'
+import { ensureTeam, findTeam, type Team } from '../../db/teams.ts'
+
+export const DEFAULT_TEAM = 'default'
+
+/** The team of this name. A new one gets the agent `echo`, so that there is somebody to talk to. */
+export const ensureTeamWithEcho = (db: Database, name: string): Team =>
+  // Looked up first without the lock for writing: each request by the configured key comes here.
+  findTeam(db, name) ??
+  inTransaction(db, () => {
+    const found = findTeam(db, name)
+    if (found) return found
+    const team = ensureTeam(db, name)
+    const sandbox = { files: {}, envs: {}, setup: [], limits: {} }
+    saveAgent(db, team.id, { slug: 'echo', name: 'Echo', engine: 'echo', sandbox, options: {} })
+    return team
+  })

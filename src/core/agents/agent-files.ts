@@ -1,0 +1,222 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { bounds, excerpt } from '../../bounds.ts'
+import type { AgentInput, AgentOptions, AgentSandbox } from '../../db/agents.ts'
+import { messageOf, wordsOf } from '../../errors.ts'
+import type { Limits as SandboxLimits } from '../../plugin-api/index.ts'
+import { didYouMean } from '../../read/closest.ts'
+import { fieldOf, objectOf } from '../../read/json.ts'
+import { readJson } from '../../read/json-text.ts'
+import { assertRules } from '../sandboxes/networks.ts'
+
+/** An object of these fields and no other: a mistyped name is told. */
+const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
+
+const Slug = Type.String({
+  pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',
+  maxLength: bounds.slug,
+  description: 'must have small letters, digits and hyphens between them',
+})
+
+export const isSlug = (text: string): boolean => Value.Check(Slug, text)
+
+/** The pattern bounds it also where it is a key. */
+const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$`, description: 'must be an absolute path' })
+
+const Word = Type.String({ minLength: 1, maxLength: bounds.word })
+
+const Name = Type.String({ minLength: 1, maxLength: bounds.name })
+
+const Variables = Type.Record(
+  Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${bounds.variableName - 1}}$` }),
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
+  { additionalProperties: false, maxProperties: bounds.variables },
+)
+
+/** Of a program, as its settings are: any names. */
+const Settings = Type.Record(
+  Type.String({ pattern: `^[^=\\0]{1,${bounds.variableName}}$` }),
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
+  { additionalProperties: false, maxProperties: bounds.variables },
+)
+
+const Arguments = Type.Array(Type.String({ maxLength: bounds.argument }), { maxItems: bounds.arguments })
+
+const Command = Type.String({ minLength: 1, maxLength: bounds.path })
+
+const Headers = Type.Record(
+  Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
+  Type.String({ maxLength: bounds.header }),
+  { additionalProperties: false, maxProperties: bounds.headers },
+)
+
+const Rules = Type.Array(Type.String({ maxLength: bounds.networkRule }), { maxItems: bounds.networkRules })
+
+const Limits = exact({
+  memoryMb: Type.Optional(Type.Integer({ minimum: 0 })),
+  processes: Type.Optional(Type.Integer({ minimum: 0 })),
+  cpus: Type.Optional(Type.Number({ minimum: 0 })),
+  diskMb: Type.Optional(Type.Integer({ minimum: 0 })),
+})
+
+const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
+
+const McpServer = Type.Union([
+  exact({
+    type: Type.Union([Type.Literal('http'), Type.Literal('sse')]),
+    url: Type.String({ pattern: '^https?://', description: 'must be a URL of http or https', maxLength: bounds.url }),
+    headers: Type.Optional(Headers),
+  }),
+  exact({
+    type: Type.Literal('stdio'),
+    command: Command,
+    args: Type.Optional(Arguments),
+    env: Type.Optional(Settings),
+  }),
+])
+
+const Acp = exact({
+  preset: Type.Optional(Word),
+  command: Type.Optional(Command),
+  args: Type.Optional(Arguments),
+  env: Type.Optional(Settings),
+  mode: Type.Optional(Word),
+  config: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
+      Type.Union([Type.String({ maxLength: bounds.argument }), Type.Boolean()]),
+      { additionalProperties: false, maxProperties: bounds.variables },
+    ),
+  ),
+})
+
+const Options = exact({
+  maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  maxBudgetUsd: Dollars,
+  maxSandboxBudgetUsd: Dollars,
+  maxAgentBudgetUsd: Dollars,
+  permissionMode: Type.Optional(Type.String({ maxLength: bounds.word })),
+  disallowedTools: Type.Optional(Type.Array(Type.String({ maxLength: bounds.tool }), { maxItems: bounds.tools })),
+  mcpServers: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, {
+      additionalProperties: false,
+      maxProperties: bounds.mcpServers,
+    }),
+  ),
+  acp: Type.Optional(Acp),
+  networkAllowOut: Type.Optional(Rules),
+  networkDenyOut: Type.Optional(Rules),
+})
+
+const AgentFile = exact({
+  slug: Slug,
+  name: Type.Optional(Name),
+  engine: Type.Optional(Word),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.model })),
+  systemPrompt: Type.Optional(Type.String({ maxLength: bounds.systemPrompt })),
+  options: Type.Optional(Options),
+  sandbox: Type.Optional(
+    exact({
+      files: Type.Optional(
+        Type.Record(Path, Type.String({ maxLength: bounds.bodyBytes }), {
+          additionalProperties: false,
+          maxProperties: bounds.files,
+        }),
+      ),
+      envs: Type.Optional(Variables),
+      setup: Type.Optional(
+        Type.Array(Type.String({ minLength: 1, maxLength: bounds.setupCommand }), { maxItems: bounds.setupCommands }),
+      ),
+      cwd: Type.Optional(Path),
+      base: Type.Optional(Command),
+      image: Type.Optional(Name),
+      template: Type.Optional(Name),
+      limits: Type.Optional(Limits),
+      timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: Number.MAX_SAFE_INTEGER })),
+    }),
+  ),
+})
+
+/**
+ * The agents of a JSON file, or of every .json file of a directory, each with one of these engines. Throws one error with
+ * all that is wrong with them.
+ */
+export async function readAgentFiles(path: string, engines: readonly string[]): Promise<AgentInput[]> {
+  const isDirectory = (await stat(path)).isDirectory()
+  const names = isDirectory ? (await readdir(path)).filter(name => name.endsWith('.json')).sort() : []
+  const files = isDirectory ? names.map(name => join(path, name)) : [path]
+  const problems: string[] = []
+  const agents: AgentInput[] = []
+  for (const file of files) {
+    try {
+      const value = readJson(await readFile(file, 'utf8'))
+      const faults = [...faultsOf(value), ...engineFaults(value, engines)]
+      problems.push(...faults.map(fault => `${file}: ${fault}`))
+      if (faults.length === 0) agents.push(readAgent(value))
+    } catch (error) {
+      problems.push(wordsOf(error).startsWith(`${file}: `) ? wordsOf(error) : `${file}: ${messageOf(error)}`)
+    }
+  }
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  return agents
+}
+
+/** Of one file. */
+const MOST_FAULTS = 20
+
+/** All fields that are wrong, a line each. */
+function faultsOf(value: unknown): string[] {
+  const faults = new Map<string, string>()
+  for (const { path, message, schema } of Value.Errors(AgentFile, value)) {
+    const field = excerpt(fieldOf(path)) || 'agent'
+    // The first of a field is the one that says most.
+    if (!faults.has(field))
+      faults.set(field, `${field}: ${message.startsWith('Expected string to match') ? inWords(schema) : message}`)
+    if (faults.size === MOST_FAULTS) break
+  }
+  return [...faults.values()]
+}
+
+/** What a text is to be, rather than the expression that it is checked by. */
+const inWords = ({ description }: TSchema): string => description ?? 'has a character that is not allowed'
+
+function engineFaults(value: unknown, engines: readonly string[]): string[] {
+  const engine = objectOf(value)?.engine
+  if (typeof engine !== 'string' || engines.includes(engine)) return []
+  return [
+    `engine: there is no engine ${excerpt(engine)}${didYouMean(engine, engines)}; there are ${engines.join(', ')}`,
+  ]
+}
+
+/** Throws with every field that is wrong. */
+export function readAgent(value: unknown): AgentInput {
+  if (!Value.Check(AgentFile, value)) throw new Error(faultsOf(value).join('\n'))
+  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
+  assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
+  assertRules('options.networkDenyOut', options.networkDenyOut ?? [])
+  return {
+    slug,
+    name,
+    engine,
+    ...(model !== undefined && { model }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    sandbox: toSandbox(sandbox),
+    options: options as AgentOptions,
+  }
+}
+
+const toSandbox = ({
+  files = {},
+  envs = {},
+  setup = [],
+  limits = {},
+  ...rest
+}: NonNullable<Static<typeof AgentFile>['sandbox']>): AgentSandbox => ({
+  files,
+  envs,
+  setup,
+  limits: limits as SandboxLimits,
+  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'template' | 'timeoutMs'>),
+})

@@ -1,0 +1,34 @@
+import type { Database } from 'bun:sqlite'
+import { type AgentLog, insertLog } from '../../db/agent-logs.ts'
+import { isBusy, writeWhenFree } from '../../db/busy.ts'
+
+const MAX_TEXT_CHARS = 4000
+/** A shorter value is no secret, and would be found everywhere. */
+const MIN_SECRET_CHARS = 4
+
+/** Adds a line to an agent's log. What is the value of a variable stands there as the variable's name. */
+export function logAgent(
+  db: Database,
+  agentId: string,
+  line: Omit<AgentLog, 'at'>,
+  variables: Readonly<Record<string, string>> = {},
+): void {
+  const text = withoutValues(line.text, variables).trim()
+  if (!text) return
+  const cut = text.length > MAX_TEXT_CHARS ? `…${text.slice(-MAX_TEXT_CHARS)}` : text
+  const write = () => insertLog(db, agentId, { ...line, text: cut })
+  try {
+    write()
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    // What the line is about does not wait for it.
+    void writeWhenFree(db, write).catch(() => {})
+  }
+}
+
+function withoutValues(text: string, variables: Readonly<Record<string, string>>): string {
+  const secrets = Object.entries(variables)
+    .filter(([, value]) => value.length >= MIN_SECRET_CHARS)
+    .sort(([, a], [, b]) => b.length - a.length)
+  return secrets.reduce((rest, [name, value]) => rest.replaceAll(value, `[${name}]`), text)
+}

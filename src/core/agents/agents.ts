@@ -1,0 +1,85 @@
+import { type Agent, agentEnv, listAgents, removeAgent, saveAgent, setAgentVariable } from '../../db/agents.ts'
+import { type Deployment, type DeploymentSummary, findDeployment, listDeployments } from '../../db/deployments.ts'
+import { inTransaction } from '../../db/open.ts'
+import { ApiError } from '../../errors.ts'
+import { assertKey, type Caller } from '../access/access.ts'
+import { underOperator } from '../deploy/deployed-agent.ts'
+import type { Runtime } from '../runtime.ts'
+import { getAgent } from '../sandboxes/sandboxes.ts'
+import { removeUnusedBundles } from '../sandboxes/sweep.ts'
+import { logAgent } from './agent-log.ts'
+
+const MAX_VARIABLES = 200
+
+/** An agent with its versions, newest first, and the one of them that it is now. */
+export interface VersionedAgent {
+  agent: Agent
+  deployments: DeploymentSummary[]
+  active: DeploymentSummary | undefined
+}
+
+/** Throws forbidden for a token. */
+export function agentsOf({ db }: Runtime, caller: Caller): VersionedAgent[] {
+  assertKey(caller, 'manage agents')
+  return listAgents(db, caller.teamId).map(agent => versioned(agent, listDeployments(db, agent.id)))
+}
+
+/** Throws agent_not_found, and forbidden for a token. */
+export function agentOf(runtime: Runtime, caller: Caller, slug: string): VersionedAgent {
+  assertKey(caller, 'manage agents')
+  const agent = getAgent(runtime, caller, slug)
+  return versioned(agent, listDeployments(runtime.db, agent.id))
+}
+
+const versioned = (agent: Agent, deployments: DeploymentSummary[]): VersionedAgent => ({
+  agent,
+  deployments,
+  active: deployments.find(({ id }) => id === agent.deploymentId),
+})
+
+/** With its versions, variables and logs. Its sandboxes stay. */
+export async function deleteAgent(runtime: Runtime, caller: Caller, slug: string): Promise<void> {
+  agentOf(runtime, caller, slug)
+  removeAgent(runtime.db, caller.teamId, slug)
+  await removeUnusedBundles(runtime)
+}
+
+/** Makes an agent what one of its versions was; without a number, what it was before. Throws not_found, conflict. */
+export function rollBack(runtime: Runtime, caller: Caller, slug: string, version: number | undefined): Deployment {
+  const { db } = runtime
+  return inTransaction(db, () => {
+    const { agent, deployments, active } = agentOf(runtime, caller, slug)
+    const earlier = deployments.find(each => active === undefined || each.version < active.version)
+    const chosen = version === undefined ? earlier : deployments.find(each => each.version === version)
+    const target = chosen && findDeployment(db, chosen.id)
+    if (!target && version !== undefined) throw new ApiError('not_found', `${slug} has no version ${version}.`)
+    if (!target) throw new ApiError('conflict', `${slug} has no earlier version.`)
+    saveAgent(db, caller.teamId, { slug, ...underOperator(target.definition, agent), deploymentId: target.id })
+    logAgent(db, agent.id, { source: 'deploy', level: 'info', text: `${slug} is back at version ${target.version}.` })
+    return target
+  })
+}
+
+/** The names of an agent's variables. */
+export function variablesOf(runtime: Runtime, caller: Caller, slug: string): string[] {
+  return Object.keys(agentEnv(runtime.db, agentOf(runtime, caller, slug).agent.id)).sort()
+}
+
+/** Sets one, or takes it away: new sandboxes have it so. The names of all that there are then. */
+export function setVariable(
+  runtime: Runtime,
+  caller: Caller,
+  slug: string,
+  { key, value }: { key: string; value?: string },
+): string[] {
+  const { db } = runtime
+  const names = variablesOf(runtime, caller, slug)
+  if (value !== undefined && !names.includes(key) && names.length >= MAX_VARIABLES) {
+    throw new ApiError('conflict', `${slug} has ${MAX_VARIABLES} variables, and can have no more.`)
+  }
+  const { agent } = agentOf(runtime, caller, slug)
+  const env = setAgentVariable(db, agent.id, key, value)
+  const text = `The variable ${key} was ${value === undefined ? 'taken away' : 'set'}.`
+  logAgent(db, agent.id, { source: 'deploy', level: 'info', text })
+  return Object.keys(env).sort()
+}

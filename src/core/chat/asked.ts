@@ -1,0 +1,59 @@
+import { ApiError } from '../../errors.ts'
+import type { StoredMessage } from '../../plugin-api/index.ts'
+
+/** What a chat brings, as the AI SDK says it. */
+export interface Posted {
+  messages: StoredMessage[]
+  /** Ids that the client has given; any other message has one of ours, and may be in the thread under another. */
+  ownIds?: ReadonlySet<string>
+  /** `regenerate-message` answers a user message anew. */
+  trigger?: string
+  /** Of the message that is regenerated or edited. */
+  messageId?: string
+}
+
+export interface Asked {
+  /** What was said before, as the client has it. */
+  before: StoredMessage[]
+  /** The message to answer, with system messages behind it if there are any. */
+  prompt: StoredMessage[]
+  /** The prompt takes the place of the thread's message of this id, when the thread has it as a user's. */
+  replaces?: string
+  /** The prompt is answered anew: what the thread has behind it goes. */
+  isAgain: boolean
+}
+
+/**
+ * What is to be answered. Throws invalid_request when there is nothing, and nothing_to_continue when the last message is
+ * the agent's own: who posts that waits for no answer to an old question, and would pay for it again and again.
+ */
+export function askedOf({ messages, trigger, messageId }: Posted): Asked {
+  const isAgain = trigger === 'regenerate-message'
+  const said = isAgain ? untilRegenerated(messages, messageId) : messages
+  const index = said.findLastIndex(({ role }) => role === 'user')
+  if (!said[index]?.parts.some(isAnswerable)) {
+    throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image', {
+      field: 'messages',
+    })
+  }
+  if (said.at(-1)?.role === 'assistant') {
+    throw new ApiError(
+      'nothing_to_continue',
+      'messages: the last one is the agent’s, and waits for nothing: send a user message, or the trigger regenerate-message.',
+    )
+  }
+  const before = said.slice(0, index)
+  const isEdit = messageId !== undefined && !isAgain && !before.some(({ id }) => id === messageId)
+  return { before, prompt: said.slice(index), isAgain, ...(isEdit && { replaces: messageId }) }
+}
+
+/** A client leaves out what is to be made anew; one that does not names it, or means the last reply. */
+function untilRegenerated(messages: readonly StoredMessage[], messageId: string | undefined): StoredMessage[] {
+  const named = messages.findIndex(({ id }) => id === messageId)
+  const end = named >= 0 && messages[named]?.role === 'user' ? named + 1 : named
+  const until = end >= 0 ? messages.slice(0, end) : messages
+  return until.slice(0, until.findLastIndex(({ role }) => role !== 'assistant') + 1)
+}
+
+const isAnswerable = ({ type, text }: StoredMessage['parts'][number]) =>
+  type === 'text' ? typeof text === 'string' && text.trim() !== '' : type === 'file' || type === 'data-image'

@@ -1,0 +1,94 @@
+import type { Sandbox } from '../../db/sandboxes.ts'
+import { ApiError } from '../../errors.ts'
+import type { Watched } from '../../runs/registry.ts'
+import type { Receipt } from '../../runs/run.ts'
+import type { Caller } from '../access/access.ts'
+import type { Runtime } from '../runtime.ts'
+import { getAgent } from '../sandboxes/sandboxes.ts'
+import { actingFor, findPlace, findSandbox, placeholderOf } from './conversations.ts'
+import { threadsOf } from './threads.ts'
+
+/** How a request names a stream. */
+export interface StreamName {
+  /** A sandbox, a thread, or a client's own name for a conversation. */
+  name: string
+  /** A thread, or a client's own name for one; in the sandbox that `name` or `sandboxId` names. */
+  threadId?: string
+  sandboxId?: string
+  externalUserId?: string
+}
+
+interface Stream {
+  caller: Caller
+  sandbox: Sandbox
+  /** Absent: all threads of the sandbox that the caller may see. */
+  threadId?: string
+  /** Where the client's own conversation is: its run comes before others of the sandbox. */
+  ownThreadId?: string
+}
+
+/**
+ * What a stream's name leads to; undefined for one that leads nowhere, or not yet: a client may ask before its first
+ * message. Throws agent_not_found, thread_not_found for a thread of a sandbox that is there, and forbidden for a token of
+ * other agents.
+ */
+export function findStream(
+  runtime: Runtime,
+  caller: Caller,
+  agentSlug: string,
+  { name, threadId, sandboxId, externalUserId }: StreamName,
+): Stream | undefined {
+  getAgent(runtime, caller, agentSlug)
+  const acting = actingFor(caller, externalUserId)
+  const asked = sandboxId === undefined ? undefined : findSandbox(runtime, caller, sandboxId)
+  if (sandboxId !== undefined && !asked) return undefined
+  const named = asked ? undefined : findSandbox(runtime, acting, name)
+  if (threadId === undefined && name === placeholderOf(agentSlug)) return undefined
+  const place = findPlace(runtime, { caller, acting, agentSlug, name: threadId ?? name }, asked ?? named)
+  if (named && threadId === undefined) {
+    return { caller: acting, sandbox: named, ...(place && { ownThreadId: place.thread.id }) }
+  }
+  if (place) return { caller: acting, sandbox: place.sandbox, threadId: place.thread.id }
+  if (named) throw new ApiError('thread_not_found', 'There is no such thread.')
+  return undefined
+}
+
+/** As `findStream`, for who wants to end it. Throws sandbox_not_found for a name that leads nowhere. */
+export function getStream(runtime: Runtime, caller: Caller, agentSlug: string, names: StreamName): Stream | undefined {
+  const stream = findStream(runtime, caller, agentSlug, names)
+  if (stream || names.name === placeholderOf(agentSlug)) return stream
+  throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
+}
+
+/** The youngest active run of the stream, or the run that `lastEventId` names. */
+export function resumeStream(
+  runtime: Runtime,
+  { caller, sandbox, threadId, ownThreadId }: Stream,
+  lastEventId: string | null,
+): Watched | undefined {
+  const own = ownThreadId === undefined ? [] : [ownThreadId]
+  for (const each of [...own, ...threadIds(runtime, caller, sandbox, threadId)]) {
+    const watched = runtime.runs.resume(sandbox.id, { threadId: each, lastEventId })
+    if (watched) return watched
+  }
+  return undefined
+}
+
+/** Cancels every active run of the stream. Resolves when they have ended. */
+export async function cancelStream(runtime: Runtime, { caller, sandbox, threadId }: Stream): Promise<Receipt[]> {
+  const cancelled = threadIds(runtime, caller, sandbox, threadId).map(each => runtime.runs.cancel(sandbox.id, each))
+  return (await Promise.all(cancelled)).flat()
+}
+
+/** One given thread, all of them (undefined), or those of an end user: first the ones that run, the youngest run first. */
+function threadIds(
+  runtime: Runtime,
+  caller: Caller,
+  sandbox: Sandbox,
+  threadId: string | undefined,
+): (string | undefined)[] {
+  if (threadId !== undefined || caller.token?.userId === undefined) return [threadId]
+  const seen = new Set(threadsOf(runtime, caller, sandbox).map(({ id }) => id))
+  const running = runtime.runs.active(sandbox.id).map(run => run.threadId)
+  return [...new Set(running.filter(id => seen.has(id))).union(seen)]
+}

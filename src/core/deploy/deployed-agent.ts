@@ -1,0 +1,139 @@
+import { excerpt } from '../../bounds.ts'
+import type { Agent, AgentDefinition, AgentInput } from '../../db/agents.ts'
+import type { DeployedTool } from '../../db/deployments.ts'
+import { ApiError, messageOf } from '../../errors.ts'
+import type { Engine } from '../../plugin-api/index.ts'
+import { isObject, type JsonObject, objectOf, objectsOf } from '../../read/json.ts'
+import { readAgent } from '../agents/agent-files.ts'
+import type { Runtime } from '../runtime.ts'
+import { startOf } from '../sandboxes/sandboxes.ts'
+
+/** What a deploy says of its agent, from all that may say something. Nothing of it is checked yet. */
+export interface Deployed {
+  slug: string
+  /** An engine by name, instead of the one that the agent's runtime stands for. */
+  engine: string | undefined
+  /** By the client that deploys. */
+  metadata: JsonObject
+  sandboxConfig: JsonObject | undefined
+  mcpConfig: JsonObject | undefined
+  /** By the bundle itself; undefined when it could not be loaded here. */
+  description: JsonObject | undefined
+}
+
+/**
+ * The agent that a deploy makes, in the terms of an agent file. What the operator alone may decide stays as `found` has
+ * it: what sandboxes start from, and what the agent may spend in all. Throws invalid_request that names the field.
+ */
+export function deployedAgent(
+  deployed: Deployed,
+  found: Agent | undefined,
+  { engines, config }: Pick<Runtime, 'engines' | 'config'>,
+): AgentInput {
+  const { slug, metadata, description = {} } = deployed
+  const said = { ...description, ...metadata }
+  const sandbox = { ...objectOf(said.sandbox), ...deployed.sandboxConfig }
+  // A client fills in a model where its author named none.
+  const model = deployed.description ? deployed.description.model : metadata.model
+  const { base, image, template } = found?.sandbox ?? {}
+  const file = {
+    slug,
+    name: found?.name ?? slug,
+    engine: deployed.engine ?? engineOf(said.runtime, engines, config.runtimes),
+    model: model === 'unknown' ? undefined : model,
+    systemPrompt: isObject(said.systemPrompt) ? said.systemPrompt.append : said.systemPrompt,
+    options: {
+      maxTurns: said.maxTurns,
+      maxBudgetUsd: said.maxBudgetUsd,
+      maxSandboxBudgetUsd: said.maxSandboxBudgetUsd,
+      maxAgentBudgetUsd: found?.options.maxAgentBudgetUsd,
+      permissionMode: said.permissionMode,
+      mcpServers: mcpServersOf(said.mcpServers, deployed.mcpConfig),
+      networkAllowOut: sandbox.networkAllowOut,
+      networkDenyOut: sandbox.networkDenyOut,
+      acp: found?.options.acp,
+    },
+    sandbox: {
+      files: sandbox.files,
+      setup: [...aptOf(sandbox.apt), ...listOf(sandbox.build), ...listOf(sandbox.setup)],
+      cwd: sandbox.cwd,
+      timeoutMs: sandbox.timeoutMs,
+      limits: { memoryMb: sandbox.memoryMB, cpus: sandbox.cpuCount },
+      ...{ base, image, template },
+    },
+  }
+  try {
+    // Fields that nobody named are not there.
+    return readAgent(JSON.parse(JSON.stringify(file)))
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
+  }
+}
+
+/** A version of an agent as it may be now: what the operator alone may decide is as the agent has it at last. */
+export function underOperator<Version extends AgentDefinition>(version: Version, current: AgentDefinition): Version {
+  const { base: _, image: __, template: ___, ...sandbox } = version.sandbox
+  const { maxAgentBudgetUsd: ____, ...options } = version.options
+  const { maxAgentBudgetUsd } = current.options
+  return {
+    ...version,
+    sandbox: { ...sandbox, ...startOf(current.sandbox) },
+    options: { ...options, ...(maxAgentBudgetUsd !== undefined && { maxAgentBudgetUsd }) },
+  }
+}
+
+export const toolsOf = ({ metadata, description }: Deployed): DeployedTool[] =>
+  objectsOf(description?.tools ?? metadata.tools).map(({ name, description: text }) => ({
+    name: String(name),
+    description: typeof text === 'string' ? text.slice(0, 4000) : '',
+  }))
+
+/** Names of the functions that a bundle wants to be called, which nobody does here. */
+export const hooksOf = ({ metadata, description }: Deployed): string[] => {
+  const hooks = description?.hooks ?? metadata.hooks
+  return Array.isArray(hooks) ? hooks.map(String) : []
+}
+
+/**
+ * A runtime is the program that an agent was written for. The operator may have named an engine for it; the built-in agent
+ * does for one that has none here.
+ */
+function engineOf(
+  runtime: unknown,
+  engines: ReadonlyMap<string, Engine>,
+  mapped: Readonly<Record<string, string>>,
+): string {
+  const named = typeof runtime === 'string' ? runtime : ''
+  const wanted = Object.hasOwn(mapped, named) ? mapped[named] : named
+  return [wanted, 'ai-sdk', 'echo'].find(name => name !== undefined && engines.has(name)) ?? 'echo'
+}
+
+/** Named with a URL in the agent's code, or as `.mcp.json` has them. */
+function mcpServersOf(listed: unknown, config: JsonObject | undefined): JsonObject | undefined {
+  const inline = objectsOf(listed).map(({ name, url }) => [String(name), { type: 'http', url }] as const)
+  const configured = Object.entries(objectOf(config?.mcpServers) ?? {}).map(([name, server]) => {
+    const type = isObject(server) ? (server.type ?? ('command' in server ? 'stdio' : 'http')) : undefined
+    return [name, isObject(server) ? { ...server, type } : server] as const
+  })
+  if (inline.length > 0 && configured.length > 0) {
+    throw new ApiError('invalid_request', 'mcpConfig: the agent names MCP servers too; keep one of the two', {
+      field: 'mcpConfig',
+    })
+  }
+  const servers = [...inline, ...configured]
+  return servers.length > 0 ? Object.fromEntries(servers) : undefined
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+/** Packages of the system, where they are not there already. */
+function aptOf(packages: unknown): string[] {
+  const names = listOf(packages).map(String)
+  if (names.length === 0) return []
+  const wrong = names.find(name => !/^[a-z0-9][a-z0-9+.:=~-]*$/.test(name))
+  if (wrong !== undefined)
+    throw new ApiError('invalid_request', `sandboxConfig.apt: no package's name: ${JSON.stringify(excerpt(wrong))}`)
+  const list = names.join(' ')
+  const install = `apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ${list}`
+  return [`dpkg -s ${list} >/dev/null 2>&1 || { ${install}; }`]
+}

@@ -1,0 +1,98 @@
+import { posix } from 'node:path'
+import { runShell } from '../../environment/run-command.ts'
+import { ApiError, isNoSpace } from '../../errors.ts'
+import type { Environment } from '../../plugin-api/index.ts'
+
+const TIMEOUT_MS = 600_000
+
+export interface CloneRequest {
+  url: string
+  path?: string
+  token?: string
+  depth?: number
+  branch?: string
+}
+
+/**
+ * The token reaches git by its own environment alone, as an answer to its question for a password: it is in no argument,
+ * in no remote, and nothing that runs later has it.
+ */
+const credentials = `-c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$THREADBOX_GIT_TOKEN"; }; f'`
+
+const PREFIX = '.threadbox-clone-'
+
+/**
+ * `PATH DRAFT OPTION… -- URL`: clones beside the target and moves it there when it is whole. Drafts of clones that were
+ * killed are those that no process is called with; the words come by stdin, or this would find itself.
+ */
+const scriptOf = (options: string) => `
+target=$1 draft=$2
+shift 2
+for old in "\${draft%/*}/${PREFIX}"*; do
+  [ "$old" = "$draft" ] || [ ! -d "$old" ] || printf %s "$old" | grep -qsF -f - /proc/[0-9]*/cmdline || rm -rf -- "$old"
+done
+taken() {
+  echo "fatal: destination path '$target' already exists and is not an empty directory." >&2
+  exit 128
+}
+isEmpty() { [ -d "$target" ] && [ -z "$(ls -A -- "$target")" ]; }
+if isEmpty; then target=$(cd -P -- "$target" && pwd)
+elif [ -e "$target" ] || [ -L "$target" ]; then taken
+fi
+trap 'rm -rf -- "$draft"' EXIT
+git ${options} clone --quiet "$@" "$draft" || exit
+if rmdir -- "$target" 2>/dev/null || [ ! -e "$target" ]; then mv -- "$draft" "$target"
+elif isEmpty; then cp -a -- "$draft/." "$target/" # It is mounted.
+else taken
+fi`
+
+/**
+ * Clones a repository into the environment. Throws git_clone_failed with git's own words, and with what `refusal` gives
+ * when the proxy has refused git: that is told as a bare 403.
+ */
+export async function cloneRepository(
+  environment: Environment,
+  request: CloneRequest,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  refusal: () => string | undefined,
+): Promise<{ path: string; branch: string }> {
+  const { url, path = '/home/user/repo', token, depth, branch } = request
+  const options = [
+    ...(depth === undefined ? [] : ['--depth', String(depth)]),
+    ...(branch === undefined ? [] : ['--branch', branch]),
+  ]
+  await environment.files.makeDirectory(posix.dirname(path))
+  const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
+  const script = scriptOf(token === undefined ? '' : credentials)
+  const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
+  const result = await runShell(environment, {
+    command,
+    cwd: '/',
+    env: {
+      ...env,
+      GIT_TERMINAL_PROMPT: '0',
+      ...(token !== undefined && { THREADBOX_GIT_USER: 'x-access-token', THREADBOX_GIT_TOKEN: token }),
+    },
+    timeoutMs: TIMEOUT_MS,
+    signal,
+  }).catch(async error => {
+    // It was killed, and could not clean up.
+    await environment.files.remove(draft).catch(() => {})
+    throw error
+  })
+  if (result.exitCode !== 0) {
+    const words = result.stderr.trim().replaceAll(draft, path) || `git ended with exit code ${result.exitCode}`
+    const reason = words.includes('CONNECT tunnel failed, response 403') ? refusal() : undefined
+    const told = reason ? `${words}\nthreadbox: ${reason}` : words
+    const code = isNoSpace(words) ? 'disk_full' : 'git_clone_failed'
+    throw new ApiError(code, token ? told.replaceAll(token, '***') : told)
+  }
+  return { path, branch: await branchOf(environment, path, signal) }
+}
+
+async function branchOf(environment: Environment, path: string, signal: AbortSignal): Promise<string> {
+  const command = ['git', '-C', path, 'symbolic-ref', '--short', '-q', 'HEAD']
+  const { stdout } = await runShell(environment, { command, cwd: '/', timeoutMs: TIMEOUT_MS, signal })
+  return stdout.trim() || 'HEAD'
+}

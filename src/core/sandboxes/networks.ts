@@ -1,0 +1,147 @@
+import type { Database } from 'bun:sqlite'
+import type { AgentOptions } from '../../db/agents.ts'
+import { writeWhenFree } from '../../db/busy.ts'
+import { findNetwork, type NetworkRules, type Sandbox, type SandboxNetwork, saveNetwork } from '../../db/sandboxes.ts'
+import type { EgressCounts } from '../../egress/egress.ts'
+import type { Policy } from '../../egress/policy.ts'
+import { type Layer, parseRule, parseRules } from '../../egress/rules.ts'
+import { ApiError, messageOf } from '../../errors.ts'
+import type { Config } from '../../start/config.ts'
+import type { Caller } from '../access/access.ts'
+import type { Runtime } from '../runtime.ts'
+
+/** Who makes a sandbox sends these. Null takes a list away. */
+export interface NetworkRequest {
+  networkAllowOut?: string[] | null
+  networkDenyOut?: string[] | null
+}
+
+/** What each sandbox may reach, also before it has its row. */
+export interface Networks {
+  /** Throws when there is no such sandbox. */
+  policyOf(environmentId: string): Policy
+  /** Until it is called again without a network, an environment that has no row yet has this one. */
+  prepare(environmentId: string, network?: SandboxNetwork): void
+  /** Changes of one environment wait for each other. */
+  inTurn<T>(environmentId: string, change: () => Promise<T>): Promise<T>
+}
+
+export function createNetworks(db: Database, { network: mode, networkPrivate: ceiling }: Config): Networks {
+  const prepared = new Map<string, SandboxNetwork>()
+  const changing = new Map<string, Promise<unknown>>()
+  return {
+    policyOf(environmentId) {
+      const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
+      if (!network) throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
+      return { mode, ceiling, layers: networkLayers(network).map(layerOf) }
+    },
+    prepare(environmentId, network) {
+      if (network) prepared.set(environmentId, network)
+      else prepared.delete(environmentId)
+    },
+    inTurn(environmentId, change) {
+      const mine = (changing.get(environmentId) ?? Promise.resolve()).then(change, change)
+      changing.set(environmentId, mine)
+      const done = () => changing.get(environmentId) === mine && changing.delete(environmentId)
+      mine.then(done, done)
+      return mine
+    },
+  }
+}
+
+/** Each of them must allow. */
+export const networkLayers = ({ agent, own }: SandboxNetwork): NetworkRules[] =>
+  [agent, own].filter(rules => rules !== undefined)
+
+/** A new sandbox's network: its agent's rules, narrowed by the request's. Throws invalid_request, and forbidden for a token. */
+export function networkFor(caller: Caller, options: AgentOptions, request: NetworkRequest): SandboxNetwork {
+  const agent = rulesOf(options, {}, "the agent's ")
+  const own = rulesOf(request, {})
+  if (own) assertMayNarrow(caller)
+  return { ...(agent && { agent }), ...(own && { own }) }
+}
+
+/**
+ * Changes a sandbox's own rules at once; what they no longer allow is cut. The agent's stay. An environment that reaches
+ * the network by itself has the new rules first: when it cannot be told, nothing changes.
+ */
+export async function changeNetwork(
+  runtime: Runtime,
+  caller: Caller,
+  sandbox: Sandbox,
+  request: NetworkRequest,
+): Promise<Sandbox> {
+  assertMayNarrow(caller)
+  const { db, config, egress, environments, backends, networks } = runtime
+  const { environmentId } = sandbox
+  const change = (before: SandboxNetwork) => {
+    const { own = {}, ...rest } = before
+    const rules = rulesOf(request, own)
+    return { ...rest, ...(rules && { own: rules }) }
+  }
+  if (backends.get(sandbox.backend)?.egress !== 'own') {
+    const network = change(sandbox.network)
+    saveNetwork(db, sandbox.id, network)
+    egress.refresh(environmentId)
+    return { ...sandbox, network }
+  }
+  return await networks.inTurn(environmentId, async () => {
+    const network = change(findNetwork(db, environmentId) ?? sandbox.network)
+    const environment = await environments.get(sandbox)
+    await environment.setNetwork?.({ mode: config.network, layers: networkLayers(network) })
+    await writeWhenFree(db, () => saveNetwork(db, sandbox.id, network))
+    egress.refresh(environmentId)
+    return { ...sandbox, network }
+  })
+}
+
+/** As the sandbox's detail shows it: what the lists come to, and how often it was decided by them. */
+export function describeNetwork(
+  { config, egress }: Runtime,
+  { network, environmentId }: Sandbox,
+): {
+  mode: Config['network']
+  /** Null: no list narrows it. */
+  allowOut: string[] | null
+  denyOut: string[]
+  /** What the agent's list allows beside; both must allow. Absent without one. */
+  agentAllowOut?: string[]
+  decisions: EgressCounts
+} {
+  const { agent = {}, own = {} } = network
+  return {
+    mode: config.network,
+    allowOut: own.allowOut ?? agent.allowOut ?? null,
+    denyOut: [...new Set([...(agent.denyOut ?? []), ...(own.denyOut ?? [])])],
+    ...(own.allowOut && agent.allowOut && { agentAllowOut: agent.allowOut }),
+    decisions: egress.counts(environmentId),
+  }
+}
+
+/** Throws with the field and the first rule that is wrong. */
+export function assertRules(field: string, rules: readonly string[]): void {
+  for (const [index, text] of rules.entries()) {
+    try {
+      parseRule(text)
+    } catch (error) {
+      throw new ApiError('invalid_request', `${field}.${index}: ${messageOf(error)}`, { field })
+    }
+  }
+}
+
+function rulesOf(request: NetworkRequest, before: NetworkRules, prefix = ''): NetworkRules | undefined {
+  const { networkAllowOut: allow = before.allowOut, networkDenyOut: deny = before.denyOut } = request
+  if (allow) assertRules(`${prefix}networkAllowOut`, allow)
+  if (deny) assertRules(`${prefix}networkDenyOut`, deny)
+  return allow || deny ? { ...(allow && { allowOut: allow }), ...(deny && { denyOut: deny }) } : undefined
+}
+
+/** An end user's token would open what the app had closed. */
+function assertMayNarrow({ token }: Caller): void {
+  if (token) throw new ApiError('forbidden', 'A token cannot set the network rules of a sandbox.')
+}
+
+const layerOf = ({ allowOut, denyOut = [] }: NetworkRules): Layer => ({
+  ...(allowOut && { allow: parseRules(allowOut) }),
+  deny: parseRules(denyOut),
+})

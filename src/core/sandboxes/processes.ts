@@ -1,0 +1,70 @@
+import { constants } from 'node:os'
+import type { Sandbox } from '../../db/sandboxes.ts'
+import { ApiError } from '../../errors.ts'
+import type {
+  EnvironmentProcesses,
+  OutputStream,
+  ProcessExit,
+  ProcessInfo,
+  StartOptions,
+} from '../../plugin-api/index.ts'
+import type { Caller } from '../access/access.ts'
+import type { Runtime } from '../runtime.ts'
+import { assertStartable } from './program.ts'
+import { useSandbox } from './sandboxes.ts'
+
+/** The processes of a sandbox that the caller may use; its time to live starts again, and stands still while it is held. */
+export async function useProcesses(
+  runtime: Runtime,
+  caller: Caller,
+  sandboxId: string,
+): Promise<{ sandbox: Sandbox; processes: EnvironmentProcesses; hold(): Disposable }> {
+  const { sandbox, environment } = await useSandbox(runtime, caller, sandboxId)
+  const { environments } = runtime
+  return { sandbox, processes: environments.processesOf(environment), hold: () => environments.hold(environment.id) }
+}
+
+/** Starts a process with the sandbox's variables and in its directory unless told otherwise. */
+export async function startProcess(
+  runtime: Runtime,
+  caller: Caller,
+  sandboxId: string,
+  { env, ...options }: StartOptions,
+): Promise<ProcessInfo> {
+  const { sandbox, processes } = await useProcesses(runtime, caller, sandboxId)
+  const program = { ...options, env: { ...sandbox.envs, ...env } }
+  assertStartable(program)
+  return await processes.start({ cwd: sandbox.cwd, ...program })
+}
+
+export type OutputEvent =
+  /** What there was before this offset, and was asked for, is gone. */
+  | { type: 'gap'; offset: number }
+  | { type: OutputStream; offset: number; bytes: Uint8Array }
+  | ({ type: 'exit' } & ProcessExit)
+
+/** A process's output from a byte offset on: up to its exit, or to what there is now. Throws as `read` does. */
+export async function* outputOf(
+  processes: EnvironmentProcesses,
+  pid: number,
+  { offset, follow, signal }: { offset: number; follow: boolean; signal: AbortSignal },
+): AsyncGenerator<OutputEvent, void> {
+  for (let at = offset; ; ) {
+    const batch = await processes.read(pid, at, { wait: follow, signal })
+    if (batch.offset > at) yield { type: 'gap', offset: batch.offset }
+    at = batch.offset
+    for (const { stream, bytes } of batch.pieces) {
+      yield { type: stream, offset: at, bytes }
+      at += bytes.byteLength
+    }
+    if (batch.exit) return yield { type: 'exit', ...batch.exit }
+    if (!follow && batch.pieces.length === 0) return
+  }
+}
+
+/** Throws invalid_request for a name that is no signal's. */
+export function signalOf(name: string): NodeJS.Signals {
+  const found = Object.keys(constants.signals).find(each => each === name || each === `SIG${name}`)
+  if (!found) throw new ApiError('invalid_request', 'signal: no such signal', { field: 'signal' })
+  return found as NodeJS.Signals
+}

@@ -1,0 +1,100 @@
+import type { Database } from 'bun:sqlite'
+import type { Agent } from '../../db/agents.ts'
+import { runShell, type ShellResult } from '../../environment/run-command.ts'
+import { ApiError, messageOf } from '../../errors.ts'
+import type { Environment } from '../../plugin-api/index.ts'
+import { logAgent } from '../agents/agent-log.ts'
+import type { Bundles } from '../agents/bundles.ts'
+import type { Log } from '../runtime.ts'
+
+export const DEFAULT_CWD = '/home/user'
+
+/** How long one set-up command may take. */
+const SETUP_TIMEOUT_MS = 600_000
+const TELL_EVERY_MS = 10_000
+
+export interface SetUp {
+  /** Name of an archive of files below /home/user. */
+  template: string | undefined
+  files: Readonly<Record<string, string>>
+  cwd: string
+  env: Record<string, string>
+  commands: readonly string[]
+  signal?: AbortSignal
+}
+
+/** Brings a new environment to where its agent begins: archive, files, directory, commands. Throws setup_failed. */
+export async function setUp(
+  { db, bundles, log }: { db: Database; bundles: Bundles; log: Log },
+  agent: Agent,
+  environment: Environment,
+  { template, files, cwd, env, commands, signal }: SetUp,
+): Promise<void> {
+  const options = { cwd, env, ...(signal && { signal }) }
+  try {
+    if (template !== undefined) await unpackTemplate(environment, bundles, template, signal)
+    for (const [path, content] of Object.entries(files)) await environment.files.write(path, Buffer.from(content))
+    if (cwd !== DEFAULT_CWD) await environment.files.makeDirectory(cwd)
+    for (const index of commands.keys()) {
+      const { stdout, stderr } = await tellWhile(
+        log,
+        `${environment.id}: set-up command ${index + 1} of ${commands.length}`,
+        () => runSetUp(environment, commands, index, options),
+      )
+      // Not the command itself: it may hold what is no variable, and secret.
+      const text = `set-up command ${index + 1} of ${commands.length} is done\n${stdout}${stderr}`
+      logAgent(db, agent.id, { source: 'setup', level: 'info', text }, env)
+    }
+  } catch (error) {
+    if (!signal?.aborted) logAgent(db, agent.id, { source: 'setup', level: 'error', text: messageOf(error) }, env)
+    throw error
+  }
+}
+
+/** Runs one of the set-up commands. Throws setup_failed with what it said. */
+export async function runSetUp(
+  environment: Environment,
+  commands: readonly string[],
+  index: number,
+  options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },
+): Promise<ShellResult> {
+  const command = commands[index] ?? ''
+  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
+  return assertDone(result, `The set-up command ${index + 1} of ${commands.length}${programOf(command)}`)
+}
+
+/** Its first word, to know it by. What follows may hold a secret. */
+function programOf(command: string): string {
+  const [first = '', ...more] = command.trim().split(/\s+/, 2)
+  return /^[\w./-]{1,60}$/.test(first) ? ` (${first}${more.length > 0 ? ' …' : ''})` : ''
+}
+
+/** Says now and then that something goes on. */
+async function tellWhile<Result>(log: Log, what: string, work: () => Promise<Result>): Promise<Result> {
+  const begun = Date.now()
+  const timer = setInterval(() => log(`${what} runs since ${Math.round((Date.now() - begun) / 1000)} s`), TELL_EVERY_MS)
+  return await work().finally(() => clearInterval(timer))
+}
+
+/** By the environment's own tar: what the archive holds cannot lead out of there. Throws setup_failed. */
+export async function unpackTemplate(
+  environment: Environment,
+  bundles: Bundles,
+  template: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const path = `/tmp/.template-${crypto.randomUUID()}.tar.gz`
+  await environment.files.makeDirectory(DEFAULT_CWD)
+  await environment.files.write(path, bundles.read(template), signal)
+  const command = ['tar', '-xzof', path, '-C', DEFAULT_CWD]
+  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...(signal && { signal }) })
+  await environment.files.remove(path)
+  assertDone(result, "Unpacking the agent's archive")
+}
+
+function assertDone(result: ShellResult, what: string): ShellResult {
+  const { stdout, stderr, exitCode } = result
+  if (exitCode === 0) return result
+  const said = (stderr.trim() || stdout.trim()).slice(-2000)
+  throw new ApiError('setup_failed', `${what} ended with exit code ${exitCode}: ${said}`, { stdout, stderr, exitCode })
+}

@@ -1,0 +1,68 @@
+import { ApiError } from '../errors.ts'
+import type { Environment, SpawnOptions } from '../plugin-api/index.ts'
+
+export interface ShellOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'env' | 'signal'> {
+  timeoutMs?: number
+  /** Each of stdout and stderr is kept up to this size; what comes after is read and dropped. */
+  maxOutputBytes?: number
+  /** Sees the output as it comes, before any cut. The command waits while it does. */
+  onOutput?: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void | Promise<void>
+}
+
+export interface ShellResult {
+  stdout: string
+  stderr: string
+  exitCode: number
+  /** True when stdout or stderr was longer than what is given here. */
+  truncated: boolean
+}
+
+const DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
+
+/**
+ * Runs a command to its end and keeps its output, as UTF-8 with what is not UTF-8 replaced. Throws command_timeout with
+ * what was printed; rejects with the signal's reason when it was aborted. Both after the whole process tree is dead.
+ */
+export async function runShell(environment: Pick<Environment, 'spawn'>, options: ShellOptions): Promise<ShellResult> {
+  const { timeoutMs, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onOutput, ...command } = options
+  const child = await environment.spawn(command)
+  let isLate = false
+  const timer =
+    timeoutMs !== undefined &&
+    setTimeout(() => {
+      isLate = true
+      child.kill()
+    }, timeoutMs)
+  try {
+    const [out, error, { exitCode }] = await Promise.all([
+      collect(child.stdout, maxOutputBytes, chunk => onOutput?.('stdout', chunk)),
+      collect(child.stderr, maxOutputBytes, chunk => onOutput?.('stderr', chunk)),
+      child.exited,
+    ])
+    command.signal?.throwIfAborted()
+    const result = { stdout: out.text, stderr: error.text, exitCode, truncated: out.isCut || error.isCut }
+    if (!isLate) return result
+    const { exitCode: _, ...printed } = result
+    throw new ApiError('command_timeout', `The command did not end within ${timeoutMs} ms and was killed.`, printed)
+  } finally {
+    if (timer) clearTimeout(timer)
+  }
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  onChunk: (chunk: Uint8Array) => void | Promise<void>,
+): Promise<{ text: string; isCut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let kept = 0
+  let isCut = false
+  for await (const chunk of stream) {
+    await onChunk(chunk)
+    const room = maxBytes - kept
+    if (chunk.byteLength > room) isCut = true
+    if (room > 0) chunks.push(chunk.subarray(0, room))
+    kept += Math.min(room, chunk.byteLength)
+  }
+  return { text: Buffer.concat(chunks).toString('utf8'), isCut }
+}

@@ -1,0 +1,31 @@
+import type { Environment } from '../../plugin-api/index.ts'
+import type { GuestConnection } from './connect.ts'
+
+/** Lets something be done by a guest that is connected first, if it is not. */
+export type Use = <T>(action: (guest: GuestConnection) => Promise<T>) => Promise<T>
+
+/** All that an environment's users do by its guest. */
+export const usesOf = (use: Use): Required<Pick<Environment, 'spawn' | 'connect' | 'processes' | 'files'>> => ({
+  spawn: options => use(guest => guest.spawn(options)),
+  connect: port => use(guest => guest.connect(port)),
+  processes: {
+    start: options => use(guest => guest.processes.start(options)),
+    list: () => use(guest => guest.processes.list()),
+    get: pid => use(guest => guest.processes.get(pid)),
+    read: (pid, offset, options) => use(guest => guest.processes.read(pid, offset, options)),
+    write: (pid, bytes, signal) => use(guest => guest.processes.write(pid, bytes, signal)),
+    closeStdin: pid => use(guest => guest.processes.closeStdin(pid)),
+    signal: (pid, name) => use(guest => guest.processes.signal(pid, name)),
+    resize: (pid, size) => use(guest => guest.processes.resize(pid, size)),
+    remove: pid => use(guest => guest.processes.remove(pid)),
+  },
+  files: {
+    read: (path, signal) => use(guest => guest.files.read(path, signal)),
+    write: (path, body, signal) => use(guest => guest.files.write(path, body, signal)),
+    info: path => use(guest => guest.files.info(path)),
+    list: (path, depth) => use(guest => guest.files.list(path, depth)),
+    makeDirectory: path => use(guest => guest.files.makeDirectory(path)),
+    rename: (from, to) => use(guest => guest.files.rename(from, to)),
+    remove: path => use(guest => guest.files.remove(path)),
+  },
+})

@@ -1,0 +1,137 @@
+import { type BigIntStats, constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, normalize } from 'node:path'
+import { excerpt } from '../../bounds.ts'
+import type { FileInfo } from '../../plugin-api/index.ts'
+import { type Call, lanes } from '../wire/call.ts'
+import { GuestError } from '../wire/requests.ts'
+import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
+import { permissionsOf } from './permissions.ts'
+
+const PIECE_BYTES = 256 * 1024
+
+/** A listing longer than this is refused rather than cut. */
+const MAX_ENTRIES = 10_000
+
+/** Sends a regular file's bytes. Never waits for a FIFO or a device: they are refused after an open that cannot block. */
+export async function sendFile(call: Call, path: string): Promise<void> {
+  const file = await openRegular(path, constants.O_RDONLY)
+  try {
+    call.answer({ size: (await file.stat()).size })
+    const buffer = Buffer.allocUnsafe(PIECE_BYTES)
+    while (!call.isOver) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, null)
+      if (bytesRead === 0) break
+      await call.send(lanes.down, buffer.subarray(0, bytesRead))
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+export async function describe(path: string): Promise<FileInfo | null> {
+  await assertNotOwnPath(path)
+  try {
+    return await infoOf(path, await readNames())
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+export async function list(path: string, depth: number): Promise<FileInfo[]> {
+  await assertNotOwnPath(path)
+  if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${excerpt(path)}`)
+  const names = await readNames()
+  const found: FileInfo[] = []
+  const walk = async (directory: string, levels: number): Promise<void> => {
+    for (const entry of await readdir(directory)) {
+      const info = await infoOf(join(directory, entry), names).catch(() => undefined)
+      if (!info) continue
+      found.push(info)
+      if (found.length > MAX_ENTRIES)
+        throw new GuestError('invalid_request', `The listing has more than ${MAX_ENTRIES} entries.`)
+      if (info.type === 'dir' && info.symlinkTarget === undefined && levels > 1 && !isOwn(info.path))
+        await walk(info.path, levels - 1)
+    }
+  }
+  await walk(path, depth)
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** False when the directory was there. */
+export async function makeDirectory(path: string): Promise<boolean> {
+  const present = await stat(path).catch(() => undefined)
+  if (present?.isDirectory()) return false
+  await mkdir(path, { recursive: true })
+  return true
+}
+
+export async function move(from: string, to: string): Promise<void> {
+  await Promise.all([from, to].map(assertNotOwnPath))
+  await lstat(from)
+  await mkdir(dirname(to), { recursive: true })
+  await rename(from, to)
+}
+
+export async function remove(path: string): Promise<void> {
+  if (normalize(path) === '/') throw new GuestError('invalid_request', 'The root cannot be removed.')
+  await assertNotOwnPath(path)
+  await lstat(path)
+  await rm(path, { recursive: true })
+}
+
+/** Throws for all that is no regular file, without waiting for a FIFO or a device. */
+export async function openRegular(path: string, flags: number) {
+  const file = await open(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644)
+  try {
+    await assertNotOwn(file.fd, path)
+    if ((await file.stat()).isFile()) return file
+    throw new GuestError('invalid_request', `Not a regular file: ${excerpt(path)}`)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+interface Names {
+  users: Map<bigint, string>
+  groups: Map<bigint, string>
+}
+
+async function infoOf(path: string, names: Names): Promise<FileInfo> {
+  const own = await lstat(path, { bigint: true })
+  const symlinkTarget = own.isSymbolicLink() ? await readlink(path) : undefined
+  const target: BigIntStats = symlinkTarget === undefined ? own : await stat(path, { bigint: true }).catch(() => own)
+  return {
+    name: basename(path),
+    path,
+    type: target.isDirectory() ? 'dir' : 'file',
+    size: Number(target.size),
+    mode: Number(target.mode) & 0o7777,
+    permissions: permissionsOf(own.isDirectory() ? 'd' : own.isSymbolicLink() ? 'l' : '-', Number(own.mode)),
+    owner: names.users.get(own.uid) ?? String(own.uid),
+    group: names.groups.get(own.gid) ?? String(own.gid),
+    modifiedTime: own.mtime.toISOString(),
+    ...(symlinkTarget !== undefined && { symlinkTarget }),
+  }
+}
+
+async function readNames(): Promise<Names> {
+  const [users, groups] = await Promise.all([readIds('/etc/passwd'), readIds('/etc/group')])
+  return { users, groups }
+}
+
+async function readIds(path: string): Promise<Map<bigint, string>> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  const ids = new Map<bigint, string>()
+  for (const line of text.split('\n')) {
+    const [name, , id] = line.split(':')
+    if (!name || !id || !/^\d+$/.test(id)) continue
+    // The first line of an id names it, as everywhere.
+    if (!ids.has(BigInt(id))) ids.set(BigInt(id), name)
+  }
+  return ids
+}

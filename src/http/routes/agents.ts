@@ -1,0 +1,100 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import {
+  agentOf,
+  agentsOf,
+  deleteAgent,
+  rollBack,
+  setVariable,
+  type VersionedAgent,
+  variablesOf,
+} from '../../core/agents/agents.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { DeploymentSummary } from '../../db/deployments.ts'
+import { json, optionalJson } from '../body.ts'
+import { callerOf } from '../caller.ts'
+
+const SlugParams = Type.Object({ slug: Type.String() })
+const Rollback = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })) })
+const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: bounds.variableName })
+const SetVariable = Type.Object({ key: VariableName, value: Type.String({ pattern: '^[^\\0]*$', maxLength: 65_536 }) })
+const RemoveVariable = Type.Object({ key: VariableName })
+
+export const agentRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/agents' })
+    .get('/', ({ request }) => ({ agents: agentsOf(runtime, callerOf(request)).map(summary) }))
+    .get('/:slug', ({ request, params: { slug } }) => detail(agentOf(runtime, callerOf(request), slug)), {
+      params: SlugParams,
+    })
+    .delete(
+      '/:slug',
+      async ({ request, params: { slug } }) => {
+        await deleteAgent(runtime, callerOf(request), slug)
+        return { success: true, slug, message: `${slug} is deleted. Its sandboxes stay.` }
+      },
+      { params: SlugParams },
+    )
+    .get(
+      '/:slug/deployments',
+      ({ request, params: { slug } }) => {
+        const { agent, deployments } = agentOf(runtime, callerOf(request), slug)
+        return { deployments: deployments.map(each => version(each, agent.deploymentId)) }
+      },
+      { params: SlugParams },
+    )
+    .post(
+      '/:slug/rollback',
+      ({ request, params: { slug }, body }) => {
+        const { version, id } = rollBack(runtime, callerOf(request), slug, body.version)
+        return { slug, version, deploymentId: id, message: `${slug} is back at version ${version}.` }
+      },
+      { params: SlugParams, ...optionalJson(Rollback) },
+    )
+    .get('/:slug/env', ({ request, params: { slug } }) => ({ keys: variablesOf(runtime, callerOf(request), slug) }), {
+      params: SlugParams,
+    })
+    .put(
+      '/:slug/env',
+      ({ request, params: { slug }, body: { key, value } }) => ({
+        keys: setVariable(runtime, callerOf(request), slug, { key, value }),
+      }),
+      { params: SlugParams, ...json(SetVariable) },
+    )
+    .delete(
+      '/:slug/env',
+      ({ request, params: { slug }, body: { key } }) => ({
+        keys: setVariable(runtime, callerOf(request), slug, { key }),
+      }),
+      { params: SlugParams, ...json(RemoveVariable) },
+    )
+
+const summary = ({ agent, active }: VersionedAgent) => ({
+  id: agent.id,
+  name: agent.name,
+  slug: agent.slug,
+  runtime: agent.engine,
+  deployedAt: active?.createdAt ?? null,
+  createdAt: agent.createdAt,
+  updatedAt: agent.updatedAt,
+  activeVersion: active?.version ?? null,
+  activeDeploymentStatus: active ? 'active' : null,
+})
+
+const detail = (versioned: VersionedAgent) => ({
+  ...summary(versioned),
+  model: versioned.agent.model ?? null,
+  tools: versioned.active?.tools ?? [],
+  totalDeployments: versioned.deployments.length,
+})
+
+const version = ({ id, version, createdAt, model, tools }: DeploymentSummary, activeId: string | undefined) => ({
+  id,
+  version,
+  status: id === activeId ? 'active' : 'inactive',
+  isActive: id === activeId,
+  deployedAt: createdAt,
+  completedAt: createdAt,
+  error: null,
+  metadata: { model: model ?? null, tools },
+})

@@ -1,0 +1,144 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import { startChat } from '../../core/chat/chat.ts'
+import { cancelStream, findStream, getStream, resumeStream } from '../../core/chat/streams.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { newId } from '../../db/id.ts'
+import { ApiError } from '../../errors.ts'
+import { isObject } from '../../read/json.ts'
+import type { Watched } from '../../runs/registry.ts'
+import { streamHeaders } from '../../stream/frame.ts'
+import { json } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import { ExternalUserId, Id, Word } from '../schema.ts'
+
+/** As long as the body may be. */
+const Text = Type.String({ maxLength: bounds.bodyBytes })
+
+const Part = Type.Object({ type: Word, text: Type.Optional(Text) }, { additionalProperties: true })
+
+const Message = Type.Object({
+  id: Type.Optional(Id),
+  role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
+  parts: Type.Array(Part, { maxItems: bounds.parts }),
+})
+
+const Prompt = Type.String({ maxLength: bounds.systemPrompt })
+
+const SystemPrompt = Type.Union([
+  Prompt,
+  Type.Object({ type: Type.Literal('preset'), preset: Word, append: Type.Optional(Prompt) }),
+])
+
+const Options = Type.Object({
+  model: Type.Optional(Type.String({ maxLength: bounds.model })),
+  systemPrompt: Type.Optional(SystemPrompt),
+  maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  maxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  maxSandboxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
+  permissionMode: Type.Optional(Word),
+  disallowedTools: Type.Optional(Type.Array(Type.String({ maxLength: bounds.tool }), { maxItems: bounds.tools })),
+})
+
+const Chat = Type.Object({
+  sandboxId: Type.Optional(Id),
+  threadId: Type.Optional(Id),
+  id: Type.Optional(
+    Type.Union([Id, Type.Null()], {
+      description:
+        'Your own name for the conversation: with it, the next message goes on in the same sandbox and thread.',
+    }),
+  ),
+  messages: Type.Array(Message, { minItems: 1, maxItems: bounds.messages }),
+  name: Type.Optional(Type.String({ maxLength: bounds.name })),
+  trigger: Type.Optional(Word),
+  messageId: Type.Optional(Type.Union([Id, Type.Null()])),
+  mode: Type.Optional(Word),
+  externalUserId: Type.Optional(ExternalUserId),
+  options: Type.Optional(Options),
+})
+
+const SlugParams = Type.Object({ slug: Type.String() })
+const StreamParams = Type.Object({ slug: Type.String(), sandboxId: Type.String() })
+const StreamQuery = Type.Object({
+  threadId: Type.Optional(Id),
+  sandboxId: Type.Optional(Id),
+  externalUserId: Type.Optional(ExternalUserId),
+})
+
+export const chatRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/chat', normalize: false })
+    .post(
+      '/:slug',
+      async ({ request, params: { slug }, body, status }) => {
+        const background = body.mode === 'background'
+        const { id, messages, messageId, options = {}, ...rest } = body
+        const { run, watched } = await startChat(
+          runtime,
+          callerOf(request),
+          slug,
+          {
+            ...rest,
+            background,
+            messages: messages.map(withId),
+            ownIds: new Set(messages.flatMap(({ id }) => id ?? [])),
+            options: overrides(options),
+            ...(typeof id === 'string' && { id }),
+            ...(typeof messageId === 'string' && { messageId }),
+          },
+          request.signal,
+        )
+        if (watched) return sse(watched)
+        const { sandboxId, threadId } = run
+        return status(202, { sandboxId, threadId, status: 'running' })
+      },
+      { params: SlugParams, ...json(Chat, assertMessages) },
+    )
+    .get(
+      '/:slug/:sandboxId/stream',
+      ({ request, params: { slug, sandboxId: name }, query }) => {
+        const stream = findStream(runtime, callerOf(request), slug, { name, ...query })
+        const watched = stream && resumeStream(runtime, stream, request.headers.get('last-event-id'))
+        return watched ? sse(watched) : new Response(null, { status: 204 })
+      },
+      { params: StreamParams, query: StreamQuery },
+    )
+    .delete(
+      '/:slug/:sandboxId/stream',
+      async ({ request, params: { slug, sandboxId: name }, query }) => {
+        const stream = getStream(runtime, callerOf(request), slug, { name, ...query })
+        const runs = stream ? await cancelStream(runtime, stream) : []
+        return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
+      },
+      { params: StreamParams, query: StreamQuery },
+    )
+
+const FORM = '"messages":[{"role":"user","parts":[{"type":"text","text":"Hello"}]}]'
+
+/** Throws invalid_request that shows the form, for what people send who know another API's. */
+function assertMessages(body: unknown): void {
+  if (!isObject(body)) return
+  const { messages } = body
+  const wrong = (field: string, what: string) => {
+    throw new ApiError('invalid_request', `${field}: ${what}; send ${FORM}`, { field })
+  }
+  if (messages === undefined) wrong('messages', 'required')
+  const isOther = (each: unknown) => isObject(each) && each.parts === undefined && each.content !== undefined
+  const index = Array.isArray(messages) ? messages.findIndex(isOther) : -1
+  if (index >= 0) wrong(`messages.${index}.content`, 'a message has parts here')
+}
+
+const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
+
+const withId = ({ id, role, parts }: Static<typeof Message>) => {
+  if (parts.some(({ type, text }) => type === 'text' && text === undefined)) {
+    throw new ApiError('invalid_request', 'messages.parts.text: required', { field: 'messages.parts.text' })
+  }
+  return { id: id || newId('msg'), role, parts }
+}
+
+function overrides({ systemPrompt, ...options }: Static<typeof Options>) {
+  const prompt = typeof systemPrompt === 'object' ? systemPrompt.append : systemPrompt
+  return { ...options, ...(prompt !== undefined && { systemPrompt: prompt }) }
+}

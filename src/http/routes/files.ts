@@ -1,0 +1,160 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { Elysia } from 'elysia'
+import { bounds, excerpt } from '../../bounds.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { useSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { ApiError } from '../../errors.ts'
+import type { EnvironmentFiles } from '../../plugin-api/index.ts'
+import { movingBody, readBytes } from '../../read/bytes.ts'
+import { json, readJson } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import { AbsolutePath, FileContents, isAbsolutePath, SandboxParams } from '../schema.ts'
+
+const PathQuery = Type.Object({ path: AbsolutePath })
+
+const MaybeRaw = Type.Union([Type.Literal('blob'), Type.Literal('stream'), Type.Literal('text')])
+
+const ReadQuery = Type.Object({ path: AbsolutePath, format: Type.Optional(MaybeRaw) })
+
+const WriteQuery = Type.Object({ path: Type.Optional(AbsolutePath), format: Type.Optional(MaybeRaw) })
+
+const ListQuery = Type.Object({ path: AbsolutePath, depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]?$' })) })
+
+const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
+
+/** The three bodies that clients send. */
+const WriteBody = Type.Union([
+  Type.Object({
+    files: Type.Array(Type.Object({ path: Type.String(), content: Type.String() }), { maxItems: bounds.files }),
+  }),
+  Type.Object({ files: FileContents }),
+  Type.Object({ path: Type.String(), content: Type.String(), files: Type.Optional(Type.Null()) }),
+])
+
+export const fileRoutes = (runtime: Runtime) => {
+  const filesOf = async (request: Request, sandboxId: string): Promise<EnvironmentFiles> =>
+    (await useSandbox(runtime, callerOf(request), sandboxId)).environment.files
+
+  return (
+    new Elysia({ prefix: '/v1/sandboxes/:sandboxId/files' })
+      .get(
+        '/',
+        async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
+          const files = await filesOf(request, sandboxId)
+          return format === 'text' ? { path, content: await readText(files, path) } : await readRaw(files, path)
+        },
+        { params: SandboxParams, query: ReadQuery },
+      )
+      // The body is read here and not by Elysia: it may be raw bytes of any size.
+      .post(
+        '/',
+        async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
+          await runtime.diskSpace.assertEnough()
+          if (format === 'text') {
+            const wanted = entriesOf(await readJson(request))
+            return { files: await writeAll(await filesOf(request, sandboxId), wanted) }
+          }
+          if (!path) throw new ApiError('invalid_request', 'path: required', { field: 'path' })
+          const { environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+          using _use = runtime.environments.hold(environment.id)
+          const size = await environment.files.write(path, movingBody(request) ?? new Uint8Array(), request.signal)
+          return { files: [{ path, size }] }
+        },
+        { params: SandboxParams, query: WriteQuery, parse: 'none' },
+      )
+      .delete(
+        '/',
+        async ({ request, params: { sandboxId }, query: { path }, status }) => {
+          await (await filesOf(request, sandboxId)).remove(path)
+          return status(204, undefined)
+        },
+        { params: SandboxParams, query: PathQuery },
+      )
+      .get(
+        '/list',
+        async ({ request, params: { sandboxId }, query: { path, depth = '1' } }) =>
+          (await filesOf(request, sandboxId)).list(path, Number(depth)),
+        { params: SandboxParams, query: ListQuery },
+      )
+      .get(
+        '/info',
+        async ({ request, params: { sandboxId }, query: { path } }) => {
+          const info = await (await filesOf(request, sandboxId)).info(path)
+          if (!info) throw new ApiError('file_not_found', `No such file: ${excerpt(path)}`)
+          return info
+        },
+        { params: SandboxParams, query: PathQuery },
+      )
+      .get(
+        '/exists',
+        async ({ request, params: { sandboxId }, query: { path } }) =>
+          Response.json((await (await filesOf(request, sandboxId)).info(path)) !== undefined),
+        { params: SandboxParams, query: PathQuery },
+      )
+      .post(
+        '/mkdir',
+        async ({ request, params: { sandboxId }, body: { path } }) => {
+          const files = await filesOf(request, sandboxId)
+          await runtime.diskSpace.assertEnough()
+          return Response.json(await files.makeDirectory(path))
+        },
+        { params: SandboxParams, ...json(PathQuery) },
+      )
+      .post(
+        '/rename',
+        async ({ request, params: { sandboxId }, body: { oldPath, newPath } }) => {
+          const files = await filesOf(request, sandboxId)
+          await files.rename(oldPath, newPath)
+          return await files.info(newPath)
+        },
+        { params: SandboxParams, ...json(Rename) },
+      )
+  )
+}
+
+/** Larger files are read raw. */
+async function readText(files: EnvironmentFiles, path: string): Promise<string> {
+  const { size, body } = await files.read(path)
+  // A file of /proc says that its size is 0.
+  const bytes = size > bounds.bodyBytes ? await body.cancel() : await readBytes(body, bounds.bodyBytes)
+  if (bytes) return bytes.toString('utf8')
+  throw new ApiError(
+    'payload_too_large',
+    `The file has more than ${bounds.bodyBytes} bytes: read it with format=stream.`,
+  )
+}
+
+async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {
+  const { body } = await files.read(path)
+  return new Response(body, {
+    headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+  })
+}
+
+async function writeAll(
+  files: EnvironmentFiles,
+  entries: readonly { path: string; content: string }[],
+): Promise<{ path: string; size: number }[]> {
+  const written = []
+  for (const { path, content } of entries) written.push({ path, size: await files.write(path, Buffer.from(content)) })
+  return written
+}
+
+function entriesOf(body: unknown): { path: string; content: string }[] {
+  if (!Value.Check(WriteBody, body)) {
+    const forms = '{files: [{path, content}]}, {files: {path: content}} or {path, content}'
+    throw new ApiError('invalid_request', `files: wants ${forms}, up to ${bounds.files} files`, { field: 'files' })
+  }
+  const entries = toEntries(body)
+  for (const { path } of entries) {
+    if (!isAbsolutePath(path)) throw new ApiError('invalid_request', 'path: must be absolute', { field: 'path' })
+  }
+  return entries
+}
+
+function toEntries(body: Static<typeof WriteBody>): { path: string; content: string }[] {
+  if (!body.files) return [body]
+  if (Array.isArray(body.files)) return body.files
+  return Object.entries(body.files).map(([path, content]) => ({ path, content }))
+}

@@ -1,0 +1,32 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { cloneRepository } from '../../core/sandboxes/git.ts'
+import { useSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { json } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import { AbsolutePath, SandboxParams } from '../schema.ts'
+
+const Word = Type.String({ minLength: 1, maxLength: bounds.path, pattern: '^[^\\0\\r\\n]*$' })
+
+const Clone = Type.Object({
+  url: Word,
+  path: Type.Optional(AbsolutePath),
+  token: Type.Optional(Word),
+  depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
+  branch: Type.Optional(Word),
+})
+
+export const gitRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/sandboxes/:sandboxId/git' }).post(
+    '/clone',
+    async ({ request, params: { sandboxId }, body }) => {
+      const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+      await runtime.diskSpace.assertEnough()
+      using _use = runtime.environments.hold(environment.id)
+      const refusal = () => runtime.egress.counts(sandbox.environmentId).lastRefusal
+      return await cloneRepository(environment, body, sandbox.envs, request.signal, refusal)
+    },
+    { params: SandboxParams, ...json(Clone) },
+  )

@@ -1,0 +1,70 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { Runtime } from '../../core/runtime.ts'
+import { createLink } from '../../core/sandboxes/preview-links.ts'
+import { findHost, openPreview } from '../../core/sandboxes/previews.ts'
+import { ApiError } from '../../errors.ts'
+import { Refusal } from '../../http1/refusal.ts'
+import { optionalJson } from '../body.ts'
+import { callerOf, callerOrVisitorOf } from '../caller.ts'
+import { Lifetime, lifetimeMs } from '../lifetime.ts'
+import { forward } from '../preview/forward.ts'
+import { endsOf, placeOf, portOf, seenFrom } from '../preview/place.ts'
+import { isWebSocket, joinSocket } from '../preview/socket.ts'
+import type { Sockets } from '../socket.ts'
+
+const PortParams = Type.Object({ sandboxId: Type.String(), port: Type.String() })
+
+/** Elysia cannot copy an object with the key `*`. */
+const PathParams = Type.Record(Type.String(), Type.String())
+
+const CreateLink = Type.Object({ expiresIn: Lifetime })
+
+/** Any method: the request is the server's inside. */
+const passed = { params: PathParams, parse: 'none', detail: { hide: true } } as const
+
+export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
+  const preview = ({ request }: { request: Request }) => show(runtime, request, sockets)
+  return new Elysia({ prefix: '/v1/sandboxes/:sandboxId/ports/:port' })
+    .post(
+      '/link',
+      async ({ request, params: { sandboxId, port: portText }, body: { expiresIn }, status }) => {
+        const port = portOf(portText)
+        const caller = callerOf(request)
+        const { link, expiresAt } = createLink(runtime, caller, {
+          sandbox: sandboxId,
+          port,
+          lifetimeMs: lifetimeMs(expiresIn),
+        })
+        const { origin, base } = seenFrom(runtime.config.publicUrl, request)
+        const url = `${origin}${base}/v1/sandboxes/${sandboxId}/ports/${port}/${link}/`
+        const host = await findHost(runtime, caller, { sandboxId, port })
+        return status(201, { url, expiresAt, ...(host && { host }) })
+      },
+      { params: PortParams, ...optionalJson(CreateLink) },
+    )
+    .all('/', preview, passed)
+    .all('/*', preview, passed)
+}
+
+async function show(runtime: Runtime, request: Request, sockets: Sockets): Promise<Response> {
+  const place = placeOf(request)
+  if (!place) throw new ApiError('not_found', 'There is no such endpoint.')
+  const ends = endsOf(runtime.config.publicUrl, request, place)
+  const { port } = ends
+  // Relative addresses of a page lead where they should only behind the slash.
+  if (place.path === '' && !isWebSocket(request)) {
+    const location = `${ends.place.prefix}/${new URL(request.url).search}`
+    return new Response(null, { status: 307, headers: { location, 'referrer-policy': 'no-referrer' } })
+  }
+  const preview = await openPreview(runtime, callerOrVisitorOf(request), { sandboxId: place.sandboxId, port })
+  try {
+    request.signal.throwIfAborted()
+    if (isWebSocket(request)) return await joinSocket(preview, request, ends, sockets)
+    return await forward(preview, request, ends)
+  } catch (error) {
+    preview.stream.destroy()
+    if (!(error instanceof Refusal)) throw error
+    throw new ApiError('port_unreachable', `The server on port ${port}: ${error.message}.`)
+  }
+}

@@ -1,0 +1,168 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { outputOf, signalOf, startProcess, useProcesses } from '../../core/sandboxes/processes.ts'
+import type { ProcessInfo } from '../../plugin-api/index.ts'
+import { movingBody } from '../../read/bytes.ts'
+import { json, readJsonAs } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import {
+  AbsolutePath,
+  Arguments,
+  CommandLine,
+  Flag,
+  Offset,
+  ProcessParams,
+  SandboxParams,
+  Variables,
+} from '../schema.ts'
+import { outputResponse } from './process-output.ts'
+
+const Cells = Type.Integer({ minimum: 1, maximum: 9999 })
+const Size = Type.Object({ columns: Cells, rows: Cells })
+const DEFAULT_SIZE = { columns: 80, rows: 24 }
+
+const Start = Type.Object({
+  command: Type.Union([CommandLine, Arguments]),
+  cwd: Type.Optional(AbsolutePath),
+  envs: Type.Optional(Variables),
+  pty: Type.Optional(Type.Union([Type.Boolean(), Size], { description: 'A terminal in place of pipes; 80 by 24.' })),
+  stdin: Type.Optional(Type.Boolean({ description: 'Takes input, up to its end; a terminal always does.' })),
+  name: Type.Optional(Type.String({ maxLength: bounds.id })),
+  waitForReader: Type.Optional(Type.Boolean({ description: 'Loses no output: it waits until it is read.' })),
+})
+
+const OutputQuery = Type.Object({
+  offset: Type.Optional(Offset),
+  follow: Type.Optional(Flag),
+  encoding: Type.Optional(Type.Union([Type.Literal('text'), Type.Literal('base64')])),
+  hangup: Type.Optional(Flag),
+})
+
+/** A body is a pipe here, whose other end may be a person. */
+const STDIN_STILL_MS = 15 * 60_000
+
+const StdinQuery = Type.Object({ close: Type.Optional(Flag) })
+
+const Stdin = Type.Object({
+  data: Type.Optional(Type.String({ maxLength: bounds.bodyBytes })),
+  encoding: Type.Optional(Type.Union([Type.Literal('text'), Type.Literal('base64')])),
+  close: Type.Optional(Type.Boolean()),
+})
+
+const Signal = Type.Object({ signal: Type.String({ maxLength: 20, description: 'SIGTERM, or TERM.' }) })
+
+export const processRoutes = (runtime: Runtime) => {
+  const use = (request: Request, sandboxId: string) => useProcesses(runtime, callerOf(request), sandboxId)
+  const processesOf = async (request: Request, sandboxId: string) => (await use(request, sandboxId)).processes
+
+  return (
+    new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes' })
+      .post(
+        '/',
+        async ({ request, params: { sandboxId }, body, status }) => {
+          const { command, cwd, envs, pty, stdin, name, waitForReader = false } = body
+          const info = await startProcess(runtime, callerOf(request), sandboxId, {
+            command,
+            stdin: stdin ? 'pipe' : 'ignore',
+            waitForReader,
+            ...(cwd !== undefined && { cwd }),
+            ...(envs && { env: envs }),
+            ...(pty && { pty: pty === true ? DEFAULT_SIZE : pty }),
+            ...(name !== undefined && { name }),
+          })
+          return status(201, described(info))
+        },
+        { params: SandboxParams, ...json(Start) },
+      )
+      .get(
+        '/',
+        async ({ request, params: { sandboxId } }) => {
+          const processes = await (await processesOf(request, sandboxId)).list()
+          return { processes: processes.map(described) }
+        },
+        { params: SandboxParams },
+      )
+      .get(
+        '/:pid',
+        async ({ request, params: { sandboxId, pid } }) =>
+          described(await (await processesOf(request, sandboxId)).get(Number(pid))),
+        { params: ProcessParams },
+      )
+      .get(
+        '/:pid/output',
+        async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
+          const { processes, hold } = await use(request, sandboxId)
+          await processes.get(Number(pid))
+          const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
+          const abort = new AbortController()
+          if (hangup === 'true') {
+            // One that is gone already needs nothing.
+            abort.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
+          }
+          const events = outputOf(processes, Number(pid), {
+            offset: Number(lastEventId ?? offset ?? 0),
+            follow: follow !== 'false',
+            signal: abort.signal,
+          })
+          return outputResponse(events, encoding, abort, hold())
+        },
+        { params: ProcessParams, query: OutputQuery },
+      )
+      // The body is read here and not by Elysia: raw bytes go to the process as they come.
+      .post(
+        '/:pid/stdin',
+        async ({ request, params: { sandboxId, pid }, query, status }) => {
+          const { processes, hold } = await use(request, sandboxId)
+          using _use = hold()
+          const write = (bytes: Uint8Array) => processes.write(Number(pid), bytes, request.signal)
+          let close = query.close === 'true'
+          if (request.headers.get('content-type')?.includes('application/json')) {
+            const { data = '', encoding = 'text', ...rest } = await readJsonAs(Stdin, request)
+            close ||= rest.close === true
+            await write(Buffer.from(data, encoding === 'text' ? 'utf8' : encoding))
+          } else {
+            for await (const chunk of movingBody(request, STDIN_STILL_MS) ?? []) await write(chunk)
+          }
+          if (close) await processes.closeStdin(Number(pid))
+          return status(204, undefined)
+        },
+        { params: ProcessParams, query: StdinQuery, parse: 'none' },
+      )
+      .post(
+        '/:pid/signal',
+        async ({ request, params: { sandboxId, pid }, body: { signal }, status }) => {
+          await (await processesOf(request, sandboxId)).signal(Number(pid), signalOf(signal))
+          return status(204, undefined)
+        },
+        { params: ProcessParams, ...json(Signal) },
+      )
+      .post(
+        '/:pid/resize',
+        async ({ request, params: { sandboxId, pid }, body: { columns, rows }, status }) => {
+          await (await processesOf(request, sandboxId)).resize(Number(pid), { columns, rows })
+          return status(204, undefined)
+        },
+        { params: ProcessParams, ...json(Size) },
+      )
+      .delete(
+        '/:pid',
+        async ({ request, params: { sandboxId, pid }, status }) => {
+          await (await processesOf(request, sandboxId)).remove(Number(pid))
+          return status(204, undefined)
+        },
+        { params: ProcessParams },
+      )
+  )
+}
+
+const described = ({ exit, endedAt, name, pty, ...info }: ProcessInfo) => ({
+  ...info,
+  name: name ?? null,
+  pty: pty ?? null,
+  status: exit ? 'exited' : 'running',
+  exitCode: exit?.exitCode ?? null,
+  signal: exit?.signal ?? null,
+  endedAt: endedAt ?? null,
+})

@@ -1,0 +1,91 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import { createThread, getThread, lastOf, messagePages, removeThread, threadsOf } from '../../core/chat/threads.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { type Thread, threadUsage } from '../../db/threads.ts'
+import { optionalJson } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import { inPieces } from '../pieces.ts'
+import { ExternalUserId, SandboxParams, ThreadParams } from '../schema.ts'
+
+const CreateThread = Type.Object({
+  externalUserId: Type.Optional(ExternalUserId),
+  name: Type.Optional(Type.Union([Type.String({ maxLength: bounds.name }), Type.Null()])),
+})
+
+const PageQuery = Type.Object({
+  limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+  /** The id of the last one of the page before. */
+  before: Type.Optional(Type.String({ maxLength: bounds.id })),
+})
+const DEFAULT_PAGE = 50
+/** How much of a list is made at once. */
+const PIECE = 500
+
+export const threadRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/sandboxes/:sandboxId/threads' })
+    .get(
+      '/',
+      ({ request, params: { sandboxId }, query: { limit, before } }) => {
+        const caller = callerOf(request)
+        const sandbox = getSandbox(runtime, caller, sandboxId)
+        const page = (size: number, from: string | undefined) =>
+          threadsOf(runtime, caller, sandbox, { limit: size, ...(from !== undefined && { before: from }) }).map(summary)
+        const first = page(Number(limit ?? PIECE), before)
+        return limit !== undefined || first.length < PIECE ? first : inPieces(pagesAfter(first, page))
+      },
+      { params: SandboxParams, query: PageQuery },
+    )
+    .post(
+      '/',
+      ({ request, params: { sandboxId }, body, status }) => {
+        const caller = callerOf(request)
+        const thread = createThread(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
+        return status(201, summary(thread))
+      },
+      { params: SandboxParams, ...optionalJson(CreateThread) },
+    )
+    .get(
+      '/:threadId',
+      ({ request, params: { sandboxId, threadId }, query: { limit, before } }) => {
+        const caller = callerOf(request)
+        const thread = getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
+        const { error, completedAt } = thread
+        const fields = { ...summary(thread), usage: threadUsage(runtime.db, thread.id), error, completedAt }
+        if (limit !== undefined || before !== undefined) {
+          const page = { limit: Number(limit ?? DEFAULT_PAGE), ...(before !== undefined && { before }) }
+          return { ...fields, ...lastOf(runtime, thread, page) }
+        }
+        const pages = messagePages(runtime, thread)
+        const [first, second] = [pages.next(), pages.next()]
+        if (second.done) return { ...fields, messages: first.value ?? [] }
+        return inPieces(continued([first.value ?? [], second.value], pages), { fields, name: 'messages' })
+      },
+      { params: ThreadParams, query: PageQuery },
+    )
+    .delete(
+      '/:threadId',
+      async ({ request, params: { sandboxId, threadId }, status }) => {
+        const caller = callerOf(request)
+        await removeThread(runtime, getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId))
+        return status(204, undefined)
+      },
+      { params: ThreadParams },
+    )
+
+const summary = ({ id, name, status, createdAt, updatedAt }: Thread) => ({ id, name, status, createdAt, updatedAt })
+
+function* continued<Page>(begun: readonly Page[], pages: Iterable<Page>): Generator<Page> {
+  yield* begun
+  yield* pages
+}
+
+/** A page, and those after it. */
+function* pagesAfter<Item extends { id: string }>(
+  first: Item[],
+  read: (size: number, before: string | undefined) => Item[],
+): Generator<Item[]> {
+  for (let page = first; page.length > 0; page = read(PIECE, page.at(-1)?.id)) yield page
+}

@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import { createToken } from '../../core/access/access.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { ApiError } from '../../errors.ts'
+import { optionalJson } from '../body.ts'
+import { callerOf } from '../caller.ts'
+import { Lifetime, lifetimeMs } from '../lifetime.ts'
+import { Slug } from '../schema.ts'
+
+/** Closed: a field that is not known may be meant to narrow what the token is for. */
+const CreateToken = Type.Object(
+  {
+    agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
+    agent: Type.Optional(Slug),
+    userId: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.id })),
+    expiresIn: Lifetime,
+  },
+  { additionalProperties: false },
+)
+
+export const tokenRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/tokens' }).post(
+    '/',
+    ({ request, body, status }) => {
+      const { agent, userId, expiresIn } = body
+      if (agent !== undefined && body.agents) {
+        throw new ApiError('invalid_request', 'agent: name one agent, or agents as a list, not both', {
+          field: 'agent',
+        })
+      }
+      const agents = agent === undefined ? body.agents : [agent]
+      const token = createToken(runtime, callerOf(request), {
+        lifetimeMs: lifetimeMs(expiresIn),
+        ...(agents && { agents }),
+        ...(userId && { userId }),
+      })
+      return status(201, token)
+    },
+    optionalJson(CreateToken),
+  )

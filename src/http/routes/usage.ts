@@ -1,0 +1,24 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { bounds } from '../../bounds.ts'
+import { usageOf } from '../../core/chat/usage.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { type GroupBy, usageGroups } from '../../db/model-calls.ts'
+import { callerOf } from '../caller.ts'
+
+const UsageQuery = Type.Object({
+  groupBy: Type.Optional(Type.Unsafe<GroupBy>(Type.Union(usageGroups.map(name => Type.Literal(name))))),
+  from: Type.Optional(
+    Type.String({ maxLength: bounds.moment, description: 'ISO 8601; the day or moment it begins with' }),
+  ),
+  to: Type.Optional(
+    Type.String({ maxLength: bounds.moment, description: 'ISO 8601; the day or moment before which it ends' }),
+  ),
+})
+
+export const usageRoutes = (runtime: Runtime) =>
+  new Elysia({ prefix: '/v1/usage' }).get(
+    '/',
+    ({ request, query: { groupBy = 'day', ...span } }) => usageOf(runtime, callerOf(request), { groupBy, ...span }),
+    { query: UsageQuery },
+  )

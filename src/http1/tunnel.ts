@@ -1,0 +1,34 @@
+import type { Duplex } from 'node:stream'
+import { type Source, sourceOf, write } from './byte-source.ts'
+
+/** A tunnel or an exchange in which no byte moves for this long is cut. */
+const IDLE_MS = 15 * 60_000
+
+/** Destroys both ends when no byte has moved for so long. */
+export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved(): void; stop(): void } {
+  const timer = setTimeout(() => {
+    for (const end of ends) end.destroy()
+  }, idleMs)
+  return { moved: () => void timer.refresh(), stop: () => clearTimeout(timer) }
+}
+
+/** Joins two streams until both directions have ended; what breaks one breaks the other. */
+export async function tunnel(client: { socket: Duplex; source: Source }, upstream: Duplex): Promise<void> {
+  const idle = watchIdle([client.socket, upstream])
+  const carry = async (from: Source, to: Duplex) => {
+    for (let piece = await from.read(); piece; piece = await from.read()) {
+      idle.moved()
+      await write(to, piece)
+    }
+    to.end()
+  }
+  client.socket.once('close', () => upstream.destroy())
+  try {
+    await Promise.all([carry(client.source, upstream), carry(sourceOf(upstream), client.socket)])
+  } catch {
+    client.socket.destroy()
+    upstream.destroy()
+  } finally {
+    idle.stop()
+  }
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * The declaration of the module `threadbox` for an editor. A macro: it runs when the executable is built, where the
+ * sources are.
+ */
+export function typesText(): string {
+  const parts = ['backend', 'disk-space', 'environment', 'processes', 'code', 'engine'].map(
+    part => `../plugin-api/${part}.ts`,
+  )
+  const sources = [...parts, '../plugin-api/index.ts', '../plugin-suite/scene.ts', './helpers.ts']
+  const texts = sources.map(file => readFileSync(join(import.meta.dir, file), 'utf8'))
+  const body = texts
+    .join('\n')
+    .replace(/^(import type|export type \*) .*\n+/gm, '')
+    .replace(/^export declare /gm, 'export ')
+  const lines = ["import type { Duplex } from 'node:stream'", '', ...body.trimEnd().split('\n')]
+  return [
+    '// What plugins of threadbox import. From: threadbox plugin types',
+    "declare module 'threadbox' {",
+    ...lines.map(line => (line ? `  ${line}` : '')),
+    '}\n',
+  ].join('\n')
+}

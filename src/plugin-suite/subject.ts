@@ -1,0 +1,61 @@
+import type { Duplex } from 'node:stream'
+import { newId } from '../db/id.ts'
+import { runShell, type ShellOptions, type ShellResult } from '../environment/run-command.ts'
+import type { Backend, Environment, PluginContext } from '../plugin-api/index.ts'
+import { countSleepers } from './sleepers.ts'
+
+export type ServeProxy = PluginContext['serveProxy']
+
+/** A backend under test, and the environment that most tests share. */
+export interface BackendSubject {
+  backend: Backend
+  environment: Environment
+  /** Takes what comes to the proxy; `echoProxy` unless a test wants another. */
+  serveProxy: ServeProxy
+  /** Another instance of the backend, on the same data. */
+  open(): Promise<Backend>
+  create(): Promise<Environment>
+  /** Runs a line in the shared environment. */
+  shell(command: string, options?: Partial<ShellOptions>): Promise<ShellResult>
+  /** How many `sleep MARK` are alive inside. */
+  sleepers(mark: string, inside?: Environment): Promise<number>
+}
+
+/** Says whose connection it is, then gives back what comes. */
+export const echoProxy: ServeProxy = (environmentId: string, socket: Duplex) => {
+  socket.on('error', () => {})
+  socket.write(`${environmentId} `)
+  socket.pipe(socket)
+}
+
+/** Nothing is opened before the suite does it. */
+export function subjectOf(openBackend: (serveProxy: ServeProxy) => Promise<Backend>): BackendSubject {
+  const limits = { memoryMb: 512, processes: 200, cpus: 2, diskMb: 512 }
+  let backend: Backend | undefined
+  let environment: Environment | undefined
+  const subject: BackendSubject = {
+    get backend() {
+      return present(backend)
+    },
+    set backend(given) {
+      backend = given
+    },
+    get environment() {
+      return present(environment)
+    },
+    set environment(given) {
+      environment = given
+    },
+    serveProxy: echoProxy,
+    open: () => openBackend((id, socket) => subject.serveProxy(id, socket)),
+    create: () => subject.backend.create({ id: newId('env'), limits }),
+    shell: (command, options = {}) => runShell(subject.environment, { command, timeoutMs: 20_000, ...options }),
+    sleepers: (mark, inside = subject.environment) => countSleepers(inside, mark),
+  }
+  return subject
+}
+
+function present<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('the backend gave no environment to test')
+  return value
+}

@@ -1,0 +1,90 @@
+import type {
+  Engine,
+  EngineContext,
+  EngineEnd,
+  EngineEvent,
+  Environment,
+  MessagePart,
+  StoredMessage,
+  Turn,
+} from '../plugin-api/index.ts'
+import type { Chunk, RunMetadata } from '../stream/chunk.ts'
+import { createMessage } from '../stream/message.ts'
+import { createWriter } from '../stream/writer.ts'
+
+export interface TurnInit {
+  engine: Engine
+  environment: Environment
+  prompt: string | MessagePart[]
+  history?: StoredMessage[]
+  turn?: Partial<Turn>
+  context?: Partial<EngineContext>
+  /** Sees each event as it comes. */
+  onEvent?: (event: EngineEvent) => void
+}
+
+export interface TurnResult {
+  end: EngineEnd
+  events: EngineEvent[]
+  chunks: Chunk[]
+  /** What is stored of the reply. */
+  parts: MessagePart[]
+  /** The text of the reply. */
+  text: string
+  /** The thread after the turn. */
+  thread: StoredMessage[]
+}
+
+export const user = (parts: string | MessagePart[]): StoredMessage => ({
+  id: crypto.randomUUID(),
+  role: 'user',
+  parts: typeof parts === 'string' ? [{ type: 'text', text: parts }] : parts,
+})
+
+/** Plays one turn as a run does, through the writer, to its end. */
+export async function playTurn(init: TurnInit): Promise<TurnResult> {
+  const { engine, environment, prompt, history = [], onEvent } = init
+  const message = user(prompt)
+  const writer = createWriter()
+  const reply = createMessage()
+  const events: EngineEvent[] = []
+  const chunks: Chunk[] = writer.start()
+  const context: EngineContext = {
+    environment,
+    cwd: '/home/user',
+    env: {},
+    signal: new AbortController().signal,
+    options: {},
+    openModel: () => {
+      throw new Error('there is no model')
+    },
+    fetch: (url, options) => fetch(url, options),
+    ...init.context,
+  }
+  const running = engine.run({ prompt: [message], history, ...init.turn }, context)
+  const take = (made: Chunk[]) => {
+    chunks.push(...made)
+    for (const chunk of made) reply.apply(chunk)
+  }
+  for (;;) {
+    const { value, done } = await running.next()
+    if (done) {
+      take(writer.close(endingOf(value), metadata))
+      const parts = reply.parts()
+      const text = parts.map(part => (part.type === 'text' ? String(part.text) : '')).join('')
+      const answer: StoredMessage = { id: crypto.randomUUID(), role: 'assistant', parts }
+      return { end: value, events, chunks, parts, text, thread: [...history, message, answer] }
+    }
+    events.push(value)
+    take(writer.write(value))
+    onEvent?.(value)
+  }
+}
+
+const endingOf = ({ status, error }: EngineEnd) =>
+  status === 'failed' ? { status, errorText: error?.message ?? 'failed' } : { status }
+
+const metadata: RunMetadata = {
+  ...{ sessionId: 't', totalCostUsd: 0, inputTokens: 0, outputTokens: 0, durationMs: 0 },
+  ...{ sandboxId: 's', threadId: 't', runId: 'r', totalTokens: 0, model: 'm' },
+}

@@ -1,0 +1,45 @@
+import type { Database } from 'bun:sqlite'
+import { version } from '../../package.json'
+import { createLog } from '../cli/log.ts'
+import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
+import type { Backend, Check, PluginContext } from '../plugin-api/index.ts'
+import { type Config, ConfigError } from './config.ts'
+
+/** The backend that new sandboxes go to. Throws a ConfigError when this build has none of that name. */
+export function getBackend(backends: ReadonlyMap<string, Backend>, name: string): Backend {
+  const backend = backends.get(name)
+  if (!backend) throw new ConfigError([`--backend: there is no backend ${name}`])
+  return backend
+}
+
+/**
+ * Throws with what the backend lacks. What has passed is not tried again until the machine restarts: the probes take as
+ * long as all the rest of a start.
+ */
+export async function assertBackend(
+  db: Database,
+  backend: Backend,
+  { nsjailPath }: Config,
+  pluginFile?: string,
+): Promise<void> {
+  const boot = await Bun.file('/proc/sys/kernel/random/boot_id').text()
+  const plugin = pluginFile && `${pluginFile} ${Bun.file(pluginFile).lastModified}`
+  const state = [version, boot.trim(), process.getuid?.(), nsjailPath, plugin].join(' ').trim()
+  if (findPassedChecks(db, backend.name) === state) return
+  const failed = (await backend.check()).filter(isFatal)
+  if (failed.length > 0) throw new Error(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
+  savePassedChecks(db, backend.name, state)
+}
+
+/** For commands in which nothing of a sandbox's is to reach out. */
+export const closedContext = (dataDirectory: string): PluginContext => ({
+  dataDirectory,
+  serveProxy: (_, socket) => void socket.destroy(),
+  log: createLog('info'),
+})
+
+/** One that keeps the server from starting. */
+export const isFatal = ({ ok, required }: Check): boolean => required && !ok
+
+export const describeCheck = ({ name, ok, required, detail, remedy }: Check): string =>
+  `${ok ? 'ok     ' : required ? 'FAILED ' : 'missing'}  ${name}: ${detail}${ok || !remedy ? '' : `\n         remedy: ${remedy}`}`

@@ -1,0 +1,49 @@
+import type { Database } from 'bun:sqlite'
+import { messageOf } from '../errors.ts'
+import { createGateway, type Gateway } from '../gateway/gateway.ts'
+import { createPrices } from '../gateway/prices.ts'
+import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
+import { PROXY_URL } from '../guest/wire/proxy-variables.ts'
+import { ConfigError, type ModelConfig } from './config.ts'
+
+/** The gateway by the configuration and the keys of the environment. Throws a ConfigError for a model without a provider. */
+export function createModelGateway(
+  db: Database,
+  config: ModelConfig,
+  environment: Readonly<Record<string, string | undefined>>,
+  log: (line: string) => void,
+  publicUrl?: string,
+): Gateway {
+  const { budgets, prices, modelWindow } = config
+  const { providers, model } = assertModel(config, environment)
+  return createGateway({
+    db,
+    providers,
+    budgets,
+    log,
+    prices: createPrices(prices, log),
+    origins: { relay: PROXY_URL, ...(publicUrl !== undefined && { public: publicUrl }) },
+    ...(model !== undefined && { defaultModel: model }),
+    ...(modelWindow !== undefined && { defaultWindow: modelWindow }),
+  })
+}
+
+/** A key is taken out of all that a provider answers: a shorter one would take out words, or every such letter. */
+const MIN_KEY_CHARACTERS = 8
+
+const shortKey = (provider: string): string =>
+  `the key of ${provider} has fewer than ${MIN_KEY_CHARACTERS} characters: give the whole key, or no key where the provider wants none`
+
+/** The providers that can be called, and the model for who names none. Throws a ConfigError for one without a provider, and for a key that is none. */
+export function assertModel(config: ModelConfig, environment: Readonly<Record<string, string | undefined>>) {
+  const providers = readProviders(config, environment)
+  const short = [...providers.values()].filter(({ key }) => key !== undefined && key.length < MIN_KEY_CHARACTERS)
+  if (short.length > 0) throw new ConfigError(short.map(({ name }) => shortKey(name)))
+  const model = config.model ?? defaultModel(providers)
+  try {
+    if (model !== undefined) findModel(providers, model)
+  } catch (error) {
+    throw new ConfigError([`--${messageOf(error)}`])
+  }
+  return { providers, model }
+}
