@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { beginEnvironment } from '../../src/db/environments.ts'
+import { openDatabase } from '../../src/db/open.ts'
 import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
 import { command, patiently, Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -44,7 +47,11 @@ test('a sandbox whose row was never written is removed at the next start', async
   const [box] = [...fake.boxes.values()]
   expect(box).toBeDefined()
   await server.stop()
-  // As a crash leaves one between its making and its row.
+  // As a crash leaves one between its making and its row: it is noted that it was begun.
+  const environmentId = 'env_00000000-0000-7000-8000-000000000000'
+  const db = openDatabase(join(server.dataDirectory, 'threadbox.db'))
+  beginEnvironment(db, { environmentId, backend: 'e2b' })
+  db.close()
   const { threadbox: label } = box!.info.metadata as Record<string, string>
   const made = await fetch(`${fake.apiUrl}/v2/sandboxes`, {
     method: 'POST',
@@ -52,7 +59,7 @@ test('a sandbox whose row was never written is removed at the next start', async
     body: JSON.stringify({
       templateID: 'base',
       timeout: 600,
-      metadata: { threadbox: label, threadboxEnvironment: 'env_00000000-0000-7000-8000-000000000000' },
+      metadata: { threadbox: label, threadboxEnvironment: environmentId },
     }),
   })
   const { sandboxID } = (await made.json()) as { sandboxID: string }

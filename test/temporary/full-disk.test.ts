@@ -29,12 +29,13 @@ describe.if(process.getuid?.() === 0)('a full disk', () => {
     })
   })
 
-  test('keeps nothing from being removed', async () => {
+  test('ends what runs, says so, and keeps nothing from being removed', async () => {
     await withDisk(400, async path => {
-      const child = oneOffs.spawn(['exec', '--data-dir', path, '--', 'echo up; sleep 1; exit 4'])
+      const child = oneOffs.spawn(['exec', '--data-dir', path, '--', 'echo up; sleep 7461'])
       await child.stdout.getReader().read()
       await Bun.$`head -c 500M /dev/zero > ${join(path, 'filler')}`.nothrow().quiet()
-      expect(await child.exited).toBe(4)
+      const [code, stderr] = await Promise.all([child.exited, child.stderr.text()])
+      expect([code, stderr]).toEqual([125, expect.stringContaining('disk')])
       rmSync(join(path, 'filler'))
     })
   })
