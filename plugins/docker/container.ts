@@ -1,6 +1,6 @@
 import { guestCommand } from '../../src/guest/host/install.ts'
 import { rootCapabilities } from '../../src/guest/host/root-capabilities.ts'
-import { TOKEN_VARIABLE } from '../../src/guest/inside/bridge.ts'
+import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
 import { GUEST_VOLUME, linkOf } from './guest-volume.ts'
 import type { Image } from './image.ts'
 import { labels, type Made } from './labels.ts'

@@ -8,8 +8,8 @@ import { probeImages } from '../files/disk.ts'
 import { erase } from '../host/erase.ts'
 import { type Ground, newProbe } from '../host/layout.ts'
 import { mountsBelow } from '../host/mounts.ts'
+import { getNsjail, guestDirectory } from '../host/programs.ts'
 import { END_ID, firstIdOf } from '../host/user-ids.ts'
-import { findNsjail, guestDirectory } from '../installed.ts'
 import { probeCgroups } from '../jail/cgroup.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
@@ -70,7 +70,7 @@ async function jailChecks(
   let nsjail: string
   let guest: string | undefined
   try {
-    nsjail = await findNsjail(ground.dataDirectory, nsjailPath)
+    nsjail = await getNsjail(ground.dataDirectory, nsjailPath)
   } catch (error) {
     return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
   }

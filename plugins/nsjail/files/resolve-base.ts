@@ -3,7 +3,7 @@ import { lstat, realpath } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { ApiError } from '../../../src/errors.ts'
 import { basesDirectory, type Ground } from '../host/layout.ts'
-import { isLayerPath } from '../jail/config.ts'
+import { isLayerPath } from '../jail/layer-path.ts'
 
 /** The base that is made of the host. */
 export const HOST = 'host'

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { rootCapabilities } from '../../../src/guest/host/root-capabilities.ts'
+import { assertLayerPaths } from './layer-path.ts'
 import { seccompPolicy } from './seccomp.ts'
 import type { Shown } from './shown.ts'
 
@@ -114,30 +115,18 @@ export function jailConfig(spec: JailSpec): string {
   ].join('\n')
 }
 
-/** The kernel takes no longer value, and these characters have a meaning in it. */
-const MAX_LAYER_BYTES = 255
-const unfit = /[,:\\]/
-
-export const isLayerPath = (path: string) => Buffer.byteLength(path) <= MAX_LAYER_BYTES && !unfit.test(path)
-
 /** `userxattr`: without it a jail of its own user namespace cannot remove what the lower layer has. */
 function overlay(target: string, lower: string, upper: string, work: string): string {
-  assertLayers(lower, upper, work)
+  assertLayerPaths(lower, upper, work)
   const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`
   return `mount { dst: ${quote(target)} fstype: "overlay" rw: true options: ${quote(options)} }`
 }
 
 /** The same files, but inodes of the jail's own: see `showDirectory`. */
 function readOnlyOverlay(target: string, lower: string, empty: string): string {
-  assertLayers(lower, empty)
+  assertLayerPaths(lower, empty)
   const options = `lowerdir=${lower}:${empty},userxattr`
   return `mount { dst: ${quote(target)} fstype: "overlay" rw: false nosuid: true nodev: true options: ${quote(options)} }`
-}
-
-function assertLayers(...paths: string[]): void {
-  const bad = paths.find(path => !isLayerPath(path))
-  if (bad === undefined) return
-  throw new Error(`a sandbox cannot be in ${bad}: the path is too long or has a comma, colon or backslash`)
 }
 
 function bind(source: string, target: string, flags: string): string {

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { mountsBelow } from '../host/mounts.ts'
-import { isLayerPath } from './config.ts'
+import { isLayerPath } from './layer-path.ts'
 
 /** A directory of the host that jails see read-only at its own path. */
 export interface Shown {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { TOKEN_VARIABLE } from '../wire/token-variable.ts'
 import { eraseVariable } from './libc.ts'
 
 /**
@@ -6,9 +7,6 @@ import { eraseVariable } from './libc.ts'
  * process 1 and which leaves no file.
  */
 export const CONTAINER_ADDRESS = '\0threadbox'
-
-/** Both ends of the bridge have it from the container's environment; the guest erases it there, and nothing inside can read the bridge's. */
-export const TOKEN_VARIABLE = 'THREADBOX_TOKEN'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const LISTENS_WITHIN_MS = 30_000

@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { CONTAINER_ADDRESS, TOKEN_VARIABLE } from './bridge.ts'
+import { TOKEN_VARIABLE } from '../wire/token-variable.ts'
+import { CONTAINER_ADDRESS } from './bridge.ts'
 import { eraseVariable } from './libc.ts'
 import { openGuest } from './serve.ts'
 
