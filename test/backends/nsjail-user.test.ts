@@ -66,7 +66,7 @@ if (process.getuid?.() === 0) {
 
     beforeAll(async () => {
       const entry = join(scratch, 'guest.ts')
-      writeFileSync(entry, `import { serveGuest } from '${repository}/src/guest/serve.ts'\nserveGuest(3)\n`)
+      writeFileSync(entry, `import { serveGuest } from '${repository}/src/guest/inside/serve.ts'\nserveGuest(3)\n`)
       const command = [process.execPath, 'build', '--compile', entry, '--outfile', executable]
       expect(await Bun.spawn(command, { stdio: ['ignore', 'ignore', 'inherit'] }).exited).toBe(0)
       backend = open()

@@ -34,7 +34,7 @@ const log: string[] = []
 beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'nsjail-test-'))
   executable = join(scratch, 'guest')
-  await compile(executable, `import { serveGuest } from '${repository}/src/guest/serve.ts'\nserveGuest(3)\n`)
+  await compile(executable, `import { serveGuest } from '${repository}/src/guest/inside/serve.ts'\nserveGuest(3)\n`)
   const cached = join(repository, '.cache/nsjail/nsjail/bin/nsjail')
   nsjailPath = existsSync(cached) ? cached : (Bun.which('nsjail') ?? cached)
 })

@@ -24,7 +24,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
 /**
  * Writes the members of an archive into an empty directory that nobody else can write. Nothing is made or linked
- * outside of it: a name with `../..` or through a link is refused. Devices and FIFOs are left out. Throws an error that
+ * outside of it: a name with `..` or through a link is refused. Devices and FIFOs are left out. Throws an error that
  * names the member.
  */
 export async function unpack(
@@ -46,7 +46,7 @@ export async function unpack(
   /** Where a member goes, relative to the root, with its parents made; empty for the root itself. */
   const placeOf = (name: string): string => {
     const parts = name.split('/').filter(part => part !== '' && part !== '.')
-    if (parts.includes('../..')) throw new Error('it leads out of the archive')
+    if (parts.includes('..')) throw new Error('it leads out of the archive')
     for (let depth = 1; depth < parts.length; depth++) makeDirectory(parts.slice(0, depth).join('/'))
     return parts.join('/')
   }
