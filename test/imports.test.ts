@@ -157,9 +157,13 @@ test('no two files import each other, by whatever way, types too', () => {
 test('http reaches sandboxes, rules and tables through core', () => {
   const around = local.filter(
     ({ from, to, isTypeOnly }) =>
-      from.startsWith('src/http/') && (/^src\/(egress|guest)\//.test(to) || (/^src\/db\//.test(to) && !isTypeOnly)),
+      from.startsWith('src/http/') &&
+      (/^src\/(egress|guest|environment)\//.test(to) || (/^src\/db\//.test(to) && !isTypeOnly)),
   )
-  expectNone('http imports nothing of egress and guest, and of db types alone.', around.map(describeImport))
+  expectNone(
+    'http imports nothing of egress, guest and environment, and of db types alone.',
+    around.map(describeImport),
+  )
 })
 
 test('one file names the plugins', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
 import { removeExpired } from '../../src/core/sandboxes/sweep.ts'
 import { useApp } from '../support/app.ts'
 import { chat } from '../support/chat.ts'
@@ -301,6 +302,23 @@ const uses: [string, (path: string) => Promise<() => void>][] = [
       const socket = new WebSocket(url, { headers: { authorization: `Bearer ${app.key}` } } as never)
       await new Promise(resolve => socket.addEventListener('open', resolve))
       return () => socket.close()
+    },
+  ],
+  [
+    'a download whose client takes its time',
+    async path => {
+      await app.shell(path.split('/').at(-1)!, 'truncate -s 256M /large; touch /begun')
+      const { hostname, port } = new URL(app.url)
+      const socket = connect(Number(port), hostname)
+      const head = [
+        `GET ${path}/files?path=/large&format=stream HTTP/1.1`,
+        'host: a.test',
+        `authorization: Bearer ${app.key}`,
+      ]
+      socket.write(`${head.join('\r\n')}\r\n\r\n`)
+      await new Promise(resolve => socket.once('data', resolve))
+      socket.pause()
+      return () => socket.destroy()
     },
   ],
 ]

@@ -101,7 +101,7 @@ async function useSandbox(
   { tidy, progress }: { tidy: Tidy; progress: Progress },
   use: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const { db, egress, config } = runtime
+  const { db, config } = runtime
   const caller: Caller = { teamId }
   const agent = await agentFor(oneOff, [...runtime.engines.keys()], slug => findAgent(db, teamId, slug))
   const { setup } = agent.sandbox
@@ -116,9 +116,8 @@ async function useSandbox(
     if (oneOff.clone !== undefined) {
       const token = process.env.THREADBOX_GIT_TOKEN
       const request = { url: oneOff.clone, path: sandbox.cwd, ...(token && { token }) }
-      const refusal = () => egress.counts(sandbox.environmentId).lastRefusal
       progress.say('cloning the repository')
-      await cloneRepository(environment, request, sandbox.envs, signal, refusal)
+      await cloneRepository(runtime, { sandbox, environment }, request, signal)
     }
     progress.say('copying files in')
     await copyIn(environment, oneOff.files, sandbox.cwd, progress.count)

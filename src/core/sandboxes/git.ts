@@ -2,6 +2,8 @@ import { posix } from 'node:path'
 import { runShell } from '../../environment/run-command.ts'
 import { ApiError, isNoSpace } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
+import type { Runtime } from '../runtime.ts'
+import type { SandboxUse } from './use-sandbox.ts'
 
 const TIMEOUT_MS = 600_000
 
@@ -47,15 +49,14 @@ else taken
 fi`
 
 /**
- * Clones a repository into the environment. Throws git_clone_failed with git's own words, and with what `refusal` gives
- * when the proxy has refused git: that is told as a bare 403.
+ * Clones a repository into a sandbox. Throws git_clone_failed with git's own output, and with the proxy's reason when the
+ * proxy has refused git, which prints a bare 403 then.
  */
 export async function cloneRepository(
-  environment: Environment,
+  { egress }: Pick<Runtime, 'egress'>,
+  { sandbox, environment }: Pick<SandboxUse, 'sandbox' | 'environment'>,
   request: CloneRequest,
-  env: Readonly<Record<string, string>>,
   signal: AbortSignal,
-  refusal: () => string | undefined,
 ): Promise<{ path: string; branch: string }> {
   const { url, path = '/home/user/repo', token, depth, branch } = request
   const options = [
@@ -70,7 +71,7 @@ export async function cloneRepository(
     command,
     cwd: '/',
     env: {
-      ...env,
+      ...sandbox.envs,
       GIT_TERMINAL_PROMPT: '0',
       ...(token !== undefined && { THREADBOX_GIT_USER: 'x-access-token', THREADBOX_GIT_TOKEN: token }),
     },
@@ -82,11 +83,12 @@ export async function cloneRepository(
     throw error
   })
   if (result.exitCode !== 0) {
-    const words = result.stderr.trim().replaceAll(draft, path) || `git ended with exit code ${result.exitCode}`
-    const reason = words.includes('CONNECT tunnel failed, response 403') ? refusal() : undefined
-    const told = reason ? `${words}\nthreadbox: ${reason}` : words
-    const code = isNoSpace(words) ? 'disk_full' : 'git_clone_failed'
-    throw new ApiError(code, token ? told.replaceAll(token, '***') : told)
+    const output = result.stderr.trim().replaceAll(draft, path) || `git ended with exit code ${result.exitCode}`
+    const isRefused = output.includes('CONNECT tunnel failed, response 403')
+    const reason = isRefused ? egress.counts(environment.id).lastRefusal : undefined
+    const message = reason ? `${output}\nthreadbox: ${reason}` : output
+    const code = isNoSpace(output) ? 'disk_full' : 'git_clone_failed'
+    throw new ApiError(code, token ? message.replaceAll(token, '***') : message)
   }
   return { path, branch: await branchOf(environment, path, signal) }
 }

@@ -3,7 +3,8 @@ import type { PortHost } from '../../plugin-api/index.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertLeadsTo, type Visitor } from './preview-links.ts'
-import { getSandbox, useSandbox } from './sandboxes.ts'
+import { getSandbox } from './sandboxes.ts'
+import { useSandbox } from './use-sandbox.ts'
 
 /** A moving connection counts as a use of the sandbox, no more often than this. */
 const TOUCH_EVERY_MS = 1000
@@ -22,9 +23,9 @@ export async function openPreview(
 ): Promise<Preview> {
   const { id, timeoutMs } = getSandbox(runtime, who.caller, sandboxId)
   if (who.visitor) assertLeadsTo(who.visitor, id, port)
-  const { environments } = runtime
-  const { environment } = await useSandbox(runtime, who.caller, sandboxId)
-  const stream = await environment.connect(port)
+  using use = await useSandbox(runtime, who.caller, sandboxId)
+  const { hold } = use
+  const stream = await use.environment.connect(port)
   // Who reads or writes meets it; a destroyed stream may tell nobody.
   stream.on('error', () => {})
   let touched = performance.now()
@@ -33,7 +34,7 @@ export async function openPreview(
     moved() {
       if (timeoutMs === undefined || performance.now() - touched < TOUCH_EVERY_MS) return
       touched = performance.now()
-      environments.hold(environment.id)[Symbol.dispose]()
+      hold()[Symbol.dispose]()
     },
   }
 }

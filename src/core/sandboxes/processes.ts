@@ -1,5 +1,4 @@
 import { constants } from 'node:os'
-import type { Sandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
 import type {
   EnvironmentProcesses,
@@ -11,17 +10,16 @@ import type {
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertStartable } from './program.ts'
-import { useSandbox } from './sandboxes.ts'
+import { type SandboxUse, useSandbox } from './use-sandbox.ts'
 
-/** The processes of a sandbox that the caller may use; its time to live starts again, and stands still while it is held. */
-export async function useProcesses(
-  runtime: Runtime,
-  caller: Caller,
-  sandboxId: string,
-): Promise<{ sandbox: Sandbox; processes: EnvironmentProcesses; hold(): Disposable }> {
-  const { sandbox, environment } = await useSandbox(runtime, caller, sandboxId)
-  const { environments } = runtime
-  return { sandbox, processes: environments.processesOf(environment), hold: () => environments.hold(environment.id) }
+export interface ProcessesUse extends SandboxUse {
+  processes: EnvironmentProcesses
+}
+
+/** A sandbox in use, with its processes. Throws as `useSandbox` does. */
+export async function useProcesses(runtime: Runtime, caller: Caller, sandboxId: string): Promise<ProcessesUse> {
+  const use = await useSandbox(runtime, caller, sandboxId)
+  return { ...use, processes: runtime.environments.processesOf(use.environment) }
 }
 
 /** Starts a process with the sandbox's variables and in its directory unless told otherwise. */
@@ -31,7 +29,8 @@ export async function startProcess(
   sandboxId: string,
   { env, ...options }: StartOptions,
 ): Promise<ProcessInfo> {
-  const { sandbox, processes } = await useProcesses(runtime, caller, sandboxId)
+  using use = await useProcesses(runtime, caller, sandboxId)
+  const { sandbox, processes } = use
   const program = { ...options, env: { ...sandbox.envs, ...env } }
   assertStartable(program)
   return await processes.start({ cwd: sandbox.cwd, ...program })

@@ -15,7 +15,7 @@ import {
   type SandboxInput,
 } from '../../db/sandboxes.ts'
 import { ApiError, messageOf } from '../../errors.ts'
-import type { Environment, Limits } from '../../plugin-api/index.ts'
+import type { Limits } from '../../plugin-api/index.ts'
 import { assertAgent, type Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
@@ -153,17 +153,6 @@ export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox
   }
   assertAgent(caller, sandbox.agentSlug)
   return sandbox
-}
-
-/** A sandbox with its environment, ready to be used; its time to live starts again. */
-export async function useSandbox(
-  runtime: Runtime,
-  caller: Caller,
-  id: string,
-): Promise<{ sandbox: Sandbox; environment: Environment }> {
-  const sandbox = getSandbox(runtime, caller, id)
-  if (sandbox.timeoutMs !== undefined) runtime.environments.hold(sandbox.environmentId)[Symbol.dispose]()
-  return { sandbox, environment: await runtime.environments.get(sandbox) }
 }
 
 /** A page of what the caller may see, newest first. */

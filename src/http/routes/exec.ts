@@ -1,17 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Runtime } from '../../core/runtime.ts'
-import { assertStartable } from '../../core/sandboxes/program.ts'
-import { useSandbox } from '../../core/sandboxes/sandboxes.ts'
-import { runShell, type ShellOptions } from '../../environment/run-command.ts'
+import { type Command, prepareCommand } from '../../core/sandboxes/exec.ts'
 import { ApiError } from '../../errors.ts'
-import type { Environment } from '../../plugin-api/index.ts'
 import { DONE, eventStreamHeaders, OPEN } from '../../stream/frame.ts'
 import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from '../schema.ts'
 
-const DEFAULT_TIMEOUT_MS = 60_000
 const MAX_TIMEOUT_MS = 600_000
 
 const Exec = Type.Object({
@@ -25,20 +21,16 @@ export const execRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/exec' }).post(
     '/',
     async ({ request, params: { sandboxId }, body }) => {
-      const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
-      const { command, cwd = sandbox.cwd, envs, timeoutMs = DEFAULT_TIMEOUT_MS } = body
-      const options = { command, cwd, env: { ...sandbox.envs, ...envs }, timeoutMs }
-      assertStartable(options)
-      const use = runtime.environments.hold(environment.id)
-      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(environment, options, use)
-      using _use = use
-      return await runShell(environment, { ...options, signal: request.signal })
+      const prepared = await prepareCommand(runtime, callerOf(request), sandboxId, body)
+      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(prepared)
+      using command = prepared
+      return await command.run({ signal: request.signal })
     },
     { params: SandboxParams, ...json(Exec) },
   )
 
 /** The output as it comes, then the exit or the error. A client that goes away ends the command. */
-function stream(environment: Environment, options: ShellOptions, use: Disposable): Response {
+function stream(command: Command): Response {
   const abort = new AbortController()
   const pipe = new TransformStream<Uint8Array, Uint8Array>()
   const writer = pipe.writable.getWriter()
@@ -49,8 +41,7 @@ function stream(environment: Environment, options: ShellOptions, use: Disposable
   const run = async () => {
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
     await writer.write(OPEN)
-    const { exitCode } = await runShell(environment, {
-      ...options,
+    const { exitCode } = await command.run({
       maxOutputBytes: 0,
       signal: abort.signal,
       async onOutput(type, chunk) {
@@ -70,6 +61,6 @@ function stream(environment: Environment, options: ShellOptions, use: Disposable
     .then(() => writer.close())
     // The client went away: there is nobody to tell.
     .catch(() => {})
-    .finally(() => use[Symbol.dispose]())
+    .finally(() => command[Symbol.dispose]())
   return new Response(pipe.readable, { headers: eventStreamHeaders })
 }

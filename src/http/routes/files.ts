@@ -3,7 +3,8 @@ import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
 import { bounds, excerpt } from '../../bounds.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { useSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { downloadFile } from '../../core/sandboxes/download.ts'
+import { useSandbox } from '../../core/sandboxes/use-sandbox.ts'
 import { ApiError } from '../../errors.ts'
 import type { EnvironmentFiles } from '../../plugin-api/index.ts'
 import { movingBody, readBytes } from '../../read/bytes.ts'
@@ -33,16 +34,19 @@ const WriteBody = Type.Union([
 ])
 
 export const fileRoutes = (runtime: Runtime) => {
-  const filesOf = async (request: Request, sandboxId: string): Promise<EnvironmentFiles> =>
-    (await useSandbox(runtime, callerOf(request), sandboxId)).environment.files
+  const useFiles = async (request: Request, sandboxId: string) => {
+    const use = await useSandbox(runtime, callerOf(request), sandboxId)
+    return { ...use, files: use.environment.files }
+  }
 
   return (
     new Elysia({ prefix: '/v1/sandboxes/:sandboxId/files' })
       .get(
         '/',
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
-          const files = await filesOf(request, sandboxId)
-          return format === 'text' ? { path, content: await readText(files, path) } : await readRaw(files, path)
+          if (format !== 'text') return raw(await downloadFile(runtime, callerOf(request), sandboxId, path))
+          using use = await useFiles(request, sandboxId)
+          return { path, content: await readText(use.files, path) }
         },
         { params: SandboxParams, query: ReadQuery },
       )
@@ -53,12 +57,12 @@ export const fileRoutes = (runtime: Runtime) => {
           await runtime.diskSpace.assertEnough()
           if (format === 'text') {
             const wanted = entriesOf(await readJson(request))
-            return { files: await writeAll(await filesOf(request, sandboxId), wanted) }
+            using use = await useFiles(request, sandboxId)
+            return { files: await writeAll(use.files, wanted) }
           }
           if (!path) throw new ApiError('invalid_request', 'path: required', { field: 'path' })
-          const { environment } = await useSandbox(runtime, callerOf(request), sandboxId)
-          using _use = runtime.environments.hold(environment.id)
-          const size = await environment.files.write(path, movingBody(request) ?? new Uint8Array(), request.signal)
+          using use = await useFiles(request, sandboxId)
+          const size = await use.files.write(path, movingBody(request) ?? new Uint8Array(), request.signal)
           return { files: [{ path, size }] }
         },
         { params: SandboxParams, query: WriteQuery, parse: 'none' },
@@ -66,21 +70,25 @@ export const fileRoutes = (runtime: Runtime) => {
       .delete(
         '/',
         async ({ request, params: { sandboxId }, query: { path }, status }) => {
-          await (await filesOf(request, sandboxId)).remove(path)
+          using use = await useFiles(request, sandboxId)
+          await use.files.remove(path)
           return status(204, undefined)
         },
         { params: SandboxParams, query: PathQuery },
       )
       .get(
         '/list',
-        async ({ request, params: { sandboxId }, query: { path, depth = '1' } }) =>
-          (await filesOf(request, sandboxId)).list(path, Number(depth)),
+        async ({ request, params: { sandboxId }, query: { path, depth = '1' } }) => {
+          using use = await useFiles(request, sandboxId)
+          return await use.files.list(path, Number(depth))
+        },
         { params: SandboxParams, query: ListQuery },
       )
       .get(
         '/info',
         async ({ request, params: { sandboxId }, query: { path } }) => {
-          const info = await (await filesOf(request, sandboxId)).info(path)
+          using use = await useFiles(request, sandboxId)
+          const info = await use.files.info(path)
           if (!info) throw new ApiError('file_not_found', `No such file: ${excerpt(path)}`)
           return info
         },
@@ -88,25 +96,27 @@ export const fileRoutes = (runtime: Runtime) => {
       )
       .get(
         '/exists',
-        async ({ request, params: { sandboxId }, query: { path } }) =>
-          Response.json((await (await filesOf(request, sandboxId)).info(path)) !== undefined),
+        async ({ request, params: { sandboxId }, query: { path } }) => {
+          using use = await useFiles(request, sandboxId)
+          return Response.json((await use.files.info(path)) !== undefined)
+        },
         { params: SandboxParams, query: PathQuery },
       )
       .post(
         '/mkdir',
         async ({ request, params: { sandboxId }, body: { path } }) => {
-          const files = await filesOf(request, sandboxId)
+          using use = await useFiles(request, sandboxId)
           await runtime.diskSpace.assertEnough()
-          return Response.json(await files.makeDirectory(path))
+          return Response.json(await use.files.makeDirectory(path))
         },
         { params: SandboxParams, ...json(PathQuery) },
       )
       .post(
         '/rename',
         async ({ request, params: { sandboxId }, body: { oldPath, newPath } }) => {
-          const files = await filesOf(request, sandboxId)
-          await files.rename(oldPath, newPath)
-          return await files.info(newPath)
+          using use = await useFiles(request, sandboxId)
+          await use.files.rename(oldPath, newPath)
+          return await use.files.info(newPath)
         },
         { params: SandboxParams, ...json(Rename) },
       )
@@ -125,12 +135,10 @@ async function readText(files: EnvironmentFiles, path: string): Promise<string> 
   )
 }
 
-async function readRaw(files: EnvironmentFiles, path: string): Promise<Response> {
-  const { body } = await files.read(path)
-  return new Response(body, {
+const raw = (body: ReadableStream<Uint8Array>): Response =>
+  new Response(body, {
     headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
   })
-}
 
 async function writeAll(
   files: EnvironmentFiles,

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'
-import { useSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { useSandbox } from '../../core/sandboxes/use-sandbox.ts'
 import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { AbsolutePath, SandboxParams } from '../schema.ts'
@@ -22,11 +22,9 @@ export const gitRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/git' }).post(
     '/clone',
     async ({ request, params: { sandboxId }, body }) => {
-      const { sandbox, environment } = await useSandbox(runtime, callerOf(request), sandboxId)
+      using use = await useSandbox(runtime, callerOf(request), sandboxId)
       await runtime.diskSpace.assertEnough()
-      using _use = runtime.environments.hold(environment.id)
-      const refusal = () => runtime.egress.counts(sandbox.environmentId).lastRefusal
-      return await cloneRepository(environment, body, sandbox.envs, request.signal, refusal)
+      return await cloneRepository(runtime, use, body, request.signal)
     },
     { params: SandboxParams, ...json(Clone) },
   )

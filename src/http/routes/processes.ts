@@ -54,8 +54,7 @@ const Stdin = Type.Object({
 const Signal = Type.Object({ signal: Type.String({ maxLength: 20, description: 'SIGTERM, or TERM.' }) })
 
 export const processRoutes = (runtime: Runtime) => {
-  const use = (request: Request, sandboxId: string) => useProcesses(runtime, callerOf(request), sandboxId)
-  const processesOf = async (request: Request, sandboxId: string) => (await use(request, sandboxId)).processes
+  const open = (request: Request, sandboxId: string) => useProcesses(runtime, callerOf(request), sandboxId)
 
   return (
     new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes' })
@@ -79,21 +78,25 @@ export const processRoutes = (runtime: Runtime) => {
       .get(
         '/',
         async ({ request, params: { sandboxId } }) => {
-          const processes = await (await processesOf(request, sandboxId)).list()
+          using use = await open(request, sandboxId)
+          const processes = await use.processes.list()
           return { processes: processes.map(described) }
         },
         { params: SandboxParams },
       )
       .get(
         '/:pid',
-        async ({ request, params: { sandboxId, pid } }) =>
-          described(await (await processesOf(request, sandboxId)).get(Number(pid))),
+        async ({ request, params: { sandboxId, pid } }) => {
+          using use = await open(request, sandboxId)
+          return described(await use.processes.get(Number(pid)))
+        },
         { params: ProcessParams },
       )
       .get(
         '/:pid/output',
         async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
-          const { processes, hold } = await use(request, sandboxId)
+          using use = await open(request, sandboxId)
+          const { processes } = use
           await processes.get(Number(pid))
           const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
           const abort = new AbortController()
@@ -106,7 +109,7 @@ export const processRoutes = (runtime: Runtime) => {
             follow: follow !== 'false',
             signal: abort.signal,
           })
-          return outputResponse(events, encoding, abort, hold())
+          return outputResponse(events, encoding, abort, use.hold())
         },
         { params: ProcessParams, query: OutputQuery },
       )
@@ -114,8 +117,8 @@ export const processRoutes = (runtime: Runtime) => {
       .post(
         '/:pid/stdin',
         async ({ request, params: { sandboxId, pid }, query, status }) => {
-          const { processes, hold } = await use(request, sandboxId)
-          using _use = hold()
+          using use = await open(request, sandboxId)
+          const { processes } = use
           const write = (bytes: Uint8Array) => processes.write(Number(pid), bytes, request.signal)
           let close = query.close === 'true'
           if (request.headers.get('content-type')?.includes('application/json')) {
@@ -133,7 +136,8 @@ export const processRoutes = (runtime: Runtime) => {
       .post(
         '/:pid/signal',
         async ({ request, params: { sandboxId, pid }, body: { signal }, status }) => {
-          await (await processesOf(request, sandboxId)).signal(Number(pid), signalOf(signal))
+          using use = await open(request, sandboxId)
+          await use.processes.signal(Number(pid), signalOf(signal))
           return status(204, undefined)
         },
         { params: ProcessParams, ...json(Signal) },
@@ -141,7 +145,8 @@ export const processRoutes = (runtime: Runtime) => {
       .post(
         '/:pid/resize',
         async ({ request, params: { sandboxId, pid }, body: { columns, rows }, status }) => {
-          await (await processesOf(request, sandboxId)).resize(Number(pid), { columns, rows })
+          using use = await open(request, sandboxId)
+          await use.processes.resize(Number(pid), { columns, rows })
           return status(204, undefined)
         },
         { params: ProcessParams, ...json(Size) },
@@ -149,7 +154,8 @@ export const processRoutes = (runtime: Runtime) => {
       .delete(
         '/:pid',
         async ({ request, params: { sandboxId, pid }, status }) => {
-          await (await processesOf(request, sandboxId)).remove(Number(pid))
+          using use = await open(request, sandboxId)
+          await use.processes.remove(Number(pid))
           return status(204, undefined)
         },
         { params: ProcessParams },

@@ -36,7 +36,8 @@ export const terminalRoutes = (runtime: Runtime, sockets: Sockets) =>
     '/',
     async ({ request, params, query: { offset = '0', hangup } }) => {
       assertOrigin(request, runtime.config.origins)
-      const { processes, hold } = await useProcesses(runtime, callerOf(request), params.sandboxId)
+      using use = await useProcesses(runtime, callerOf(request), params.sandboxId)
+      const { processes, hold } = use
       const pid = Number(params.pid)
       const { pty } = await processes.get(pid)
       if (!pty) throw new ApiError('invalid_request', `The process ${pid} has no terminal.`)

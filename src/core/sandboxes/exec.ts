@@ -1,0 +1,42 @@
+import { runShell, type ShellOptions, type ShellResult } from '../../environment/run-command.ts'
+import type { Caller } from '../access/access.ts'
+import type { Runtime } from '../runtime.ts'
+import { assertStartable } from './program.ts'
+import { useSandbox } from './use-sandbox.ts'
+
+const DEFAULT_TIMEOUT_MS = 60_000
+
+export interface CommandRequest {
+  /** For the sandbox's shell. */
+  command: string
+  /** The sandbox's own unless given. */
+  cwd?: string
+  /** Added to the sandbox's own. */
+  envs?: Readonly<Record<string, string>>
+  /** Default 60,000. */
+  timeoutMs?: number
+}
+
+/** A command that is ready to run. Its sandbox is in use until this is disposed of. */
+export interface Command extends Disposable {
+  /** Throws as `runShell` does. */
+  run(options: Pick<ShellOptions, 'signal' | 'maxOutputBytes' | 'onOutput'>): Promise<ShellResult>
+}
+
+/** Checks what can be checked before a command starts. Throws as `useSandbox` does, and invalid_request. */
+export async function prepareCommand(
+  runtime: Runtime,
+  caller: Caller,
+  sandboxId: string,
+  { command, cwd, envs, timeoutMs = DEFAULT_TIMEOUT_MS }: CommandRequest,
+): Promise<Command> {
+  using use = await useSandbox(runtime, caller, sandboxId)
+  const { sandbox, environment } = use
+  const program = { command, cwd: cwd ?? sandbox.cwd, env: { ...sandbox.envs, ...envs }, timeoutMs }
+  assertStartable(program)
+  const held = use.hold()
+  return {
+    run: options => runShell(environment, { ...program, ...options }),
+    [Symbol.dispose]: () => held[Symbol.dispose](),
+  }
+}
