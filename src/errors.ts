@@ -27,12 +27,16 @@ const statuses = {
   disk_full: 507,
 } as const
 
-/** Every code a caller can meet; stable, and listed in README. */
+/** Every code a caller can meet; stable, and listed in docs/api.md. */
 export type ErrorCode = keyof typeof statuses
+
+export const errorCodes = Object.keys(statuses).filter(isErrorCode)
 
 export const statusOf = (code: ErrorCode): number => statuses[code]
 
-export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(statuses, code)
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(statuses, code)
+}
 
 /** After so many seconds a request that was refused by these may go through. */
 const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { rate_limit_exceeded: 1, server_busy: 1 }

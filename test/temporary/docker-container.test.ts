@@ -8,7 +8,7 @@ patiently()
 const dockerd = useDockerd()
 beforeAll(() => importDebian(dockerd.api), 120_000)
 
-/** What README tells to give a job that itself runs in a container. `docker run` makes no masked paths of systempaths=unconfined. */
+/** What docs/ci.md says to give a job that itself runs in a container. `docker run` makes no masked paths of systempaths=unconfined. */
 const unconfined = { SecurityOpt: ['seccomp=unconfined', 'apparmor=unconfined'], MaskedPaths: [], ReadonlyPaths: [] }
 const volume = { Mounts: [{ Type: 'volume', Target: '/tmp' }] }
 const mayMount = { CapAdd: ['SYS_ADMIN'] }
@@ -46,7 +46,7 @@ describe.if(process.getuid?.() === 0)('in a container of Docker', () => {
   test.each([
     ['an ordinary user', '1000', { ...unconfined, ...volume }],
     ['root', '0', { ...unconfined, ...mayMount, ...volume }],
-  ])('%s with what README names runs a command', async (_, user, host) => {
+  ])('%s with what docs/ci.md names runs a command', async (_, user, host) => {
     expect(await job(host, user)).toEqual({ code: 3, said: 'hi\n0\n' })
   })
 

@@ -11,8 +11,8 @@ let directory = ''
 let file = ''
 
 beforeAll(async () => {
-  const readme = await Bun.file(join(root, 'README.md')).text()
-  const [, example = ''] = /\n```ts\n(\/\/ script\.ts: [\s\S]+?)```\n/.exec(readme) ?? []
+  const page = await Bun.file(join(root, 'docs/plugins.md')).text()
+  const [, example = ''] = /\n```ts script\.ts\n(\/\/ script\.ts: [\s\S]+?)```\n/.exec(page) ?? []
   directory = temporaryDirectory()
   file = join(directory, 'script.ts')
   writeFileSync(file, example)

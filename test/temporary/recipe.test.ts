@@ -12,10 +12,10 @@ const oneOffs = useOneOffs()
 const at = (name: string) => join(oneOffs.directory, name)
 const read = (name: string) => readFileSync(at(name), 'utf8')
 
-/** The commands of README's recipe, as they are written there. */
+/** The commands of the recipe, as docs/ci.md has them. */
 async function recipe(): Promise<string> {
-  const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
-  const [, commands = ''] = /\n## In a CI job\n[\s\S]*?\n```sh\n([\s\S]*?)```\n/.exec(readme) ?? []
+  const page = await Bun.file(join(import.meta.dir, '../../docs/ci.md')).text()
+  const [, commands = ''] = /\n## The recipe\n[\s\S]*?\n```sh\n([\s\S]*?)```\n/.exec(page) ?? []
   return commands
 }
 
