@@ -8,19 +8,19 @@ import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 import { startHousekeeping } from '../../src/guest/host/housekeeping.ts'
 import { type KeptEnvironment, keepEnvironment } from '../../src/guest/host/kept-environment.ts'
 import type { Backend, DiskSpace, Environment, EnvironmentSpec } from '../../src/plugin-api/index.ts'
-import { type Capabilities, findCapabilities } from './checks/available-limits.ts'
+import { type AvailableLimits, findAvailableLimits } from './checks/available-limits.ts'
 import { probeHost } from './checks/probes.ts'
 import { guardDisks, haltFailedDisks } from './disk-guard.ts'
-import { HOST, resolveBase } from './files/resolve-base.ts'
-import { closeStage } from './files/staging.ts'
-import { type Ground, isSafeId, type Place, placeOf, sandboxesDirectory } from './host/layout.ts'
-import { draftMeta, type Meta, readMeta } from './host/record.ts'
-import { createSlots } from './host/user-ids.ts'
-import { createSupplies } from './installed.ts'
+import { HOST_BASE, resolveBase } from './files/resolve-base.ts'
+import { closeStaging } from './files/staging.ts'
+import { type EnvironmentPaths, getEnvironmentPaths, type Host, isSafeId, sandboxesDirectory } from './host/layout.ts'
+import { draftRecord, type EnvironmentRecord, readRecord } from './host/record.ts'
+import { createUserIdRanges } from './host/user-ids.ts'
+import { createInstalled } from './installed.ts'
 import { findJail } from './jail/jail.ts'
-import { createJailHome } from './lifecycle.ts'
+import { createJailLifecycle } from './lifecycle.ts'
 import { removeEnvironment } from './remove.ts'
-import { type Berth, type BerthSpec, createBerths } from './reservation.ts'
+import { createReservations, type Reservation, type ReservationSpec } from './reservation.ts'
 import { joinJail, type StartedJail, startJail } from './start.ts'
 import { emptyTrash, eraseOldGuests, sweepLeftovers } from './sweep.ts'
 
@@ -45,44 +45,50 @@ const SYNC_WITHIN_MS = 60_000
 /** Environments in long-lived nsjail jails on this machine. Nothing is touched before the first call. */
 export function createNsjailBackend(options: NsjailOptions): Backend {
   const { idleMs = DEFAULT_IDLE_MS, executable = process.execPath, nsjailPath, log } = options
-  const ground = groundOf(options)
-  const supplies = createSupplies(ground, { executable, ...(nsjailPath !== undefined && { nsjailPath }) })
-  const slots = createSlots()
-  const berths = createBerths(ground, slots)
+  const host = toHost(options)
+  const installed = createInstalled(host, { executable, ...(nsjailPath !== undefined && { nsjailPath }) })
+  const userIdRanges = createUserIdRanges()
+  const reservations = createReservations(host, userIdRanges)
   const environments = new Map<string, KeptEnvironment>()
   const onProxy = (id: string) => (socket: Duplex) =>
     options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
   const creating = new Map<string, Promise<KeptEnvironment>>()
 
-  const keep = (place: Place, meta: Meta, { controllers }: Capabilities, started?: StartedJail) => {
-    const home = createJailHome({
-      ground,
-      place,
-      meta,
+  const keep = (
+    paths: EnvironmentPaths,
+    record: EnvironmentRecord,
+    { controllers }: AvailableLimits,
+    started?: StartedJail,
+  ) => {
+    const home = createJailLifecycle({
+      host,
+      paths,
+      record,
       limited: controllers,
-      join: nsjail => joinJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }, nsjail),
-      start: () => startJail({ ground, supplies, place, meta, onProxy: onProxy(place.id) }),
+      join: nsjail => joinJail({ host, installed, paths, record, onProxy: onProxy(paths.id) }, nsjail),
+      start: () => startJail({ host, installed, paths, record, onProxy: onProxy(paths.id) }),
       onRemoved() {
-        environments.delete(place.id)
-        if (meta.slot !== undefined) slots.release(meta.slot)
+        environments.delete(paths.id)
+        if (record.userIdRange !== undefined) userIdRanges.release(record.userIdRange)
       },
     })
     const kept = keepEnvironment(home, started?.connection)
     // Without an image its files are the host's: to sync those would be to wait for all that anyone writes there.
-    const environment = meta.image ? Object.assign(kept, { sync: () => syncInside(kept) }) : kept
-    environments.set(place.id, environment)
+    const environment = record.hasImage ? Object.assign(kept, { sync: () => syncInside(kept) }) : kept
+    environments.set(paths.id, environment)
     return environment
   }
 
   /** Keeps what was created wholly; removes what a server that died had begun. */
-  const find = async (id: string, capabilities: Capabilities) => {
-    const place = placeOf(ground.dataDirectory, id)
+  const find = async (id: string, capabilities: AvailableLimits) => {
+    const paths = getEnvironmentPaths(host.dataDirectory, id)
     try {
-      const meta = await readMeta(place)
-      if (!meta) return await removeEnvironment(ground, place)
-      if (ground.root) closeStage(place)
-      if (meta.slot !== undefined && !slots.claim(meta.slot)) log(`${id} has the user ids of another sandbox`)
-      keep(place, meta, capabilities)
+      const record = await readRecord(paths)
+      if (!record) return await removeEnvironment(host, paths)
+      if (host.isRoot) closeStaging(paths)
+      if (record.userIdRange !== undefined && !userIdRanges.claim(record.userIdRange))
+        log(`${id} has the user ids of another sandbox`)
+      keep(paths, record, capabilities)
     } catch (error) {
       log(`${id}: ${messageOf(error)}`)
     }
@@ -90,28 +96,30 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
 
   /** What takes its time and nobody waits for. */
   const sweep = async () => {
-    await emptyTrash(ground)
-    const jails = await Promise.all([...environments.keys()].map(id => findJail(placeOf(ground.dataDirectory, id))))
-    if (jails.every(jail => jail === undefined)) await eraseOldGuests(await supplies.guest())
+    await emptyTrash(host)
+    const jails = await Promise.all(
+      [...environments.keys()].map(id => findJail(getEnvironmentPaths(host.dataDirectory, id))),
+    )
+    if (jails.every(jail => jail === undefined)) await eraseOldGuests(await installed.guest())
   }
 
-  const isRoomy = () => (ground.diskSpace?.state.level ?? 'enough') === 'enough'
+  const isRoomy = () => (host.diskSpace?.state.level ?? 'enough') === 'enough'
 
   /** What is found out on a full disk is found out again. */
-  let found: { capabilities: Promise<Capabilities>; wasRoomy: boolean } | undefined
+  let found: { capabilities: Promise<AvailableLimits>; wasRoomy: boolean } | undefined
   const able = () => {
     if (!found || (!found.wasRoomy && isRoomy())) {
-      found = { capabilities: findCapabilities(ground), wasRoomy: isRoomy() }
+      found = { capabilities: findAvailableLimits(host), wasRoomy: isRoomy() }
     }
     return found.capabilities
   }
 
   const prepare = once(async () => {
-    const sandboxes = sandboxesDirectory(ground.dataDirectory)
+    const sandboxes = sandboxesDirectory(host.dataDirectory)
     await mkdir(sandboxes, { recursive: true, mode: 0o700 })
     // Loop devices are told apart by the real path of their image.
-    ground.dataDirectory = realpathSync(ground.dataDirectory)
-    await sweepLeftovers(ground)
+    host.dataDirectory = realpathSync(host.dataDirectory)
+    await sweepLeftovers(host)
     const capabilities = await able()
     await Promise.all((await readdir(sandboxes)).filter(isSafeId).map(id => find(id, capabilities)))
     const sweeping = sweep().catch(error => log(`sweeping the data directory: ${messageOf(error)}`))
@@ -119,9 +127,9 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       environments: () => environments.values(),
       idleMs,
       onFailure: (id, error) => log(`looking after ${id}: ${messageOf(error)}`),
-      also: () => haltFailedDisks(ground, environments),
+      also: () => haltFailedDisks(host, environments),
     })
-    const endGuard = guardDisks(ground, environments)
+    const endGuard = guardDisks(host, environments)
     return { endGuard, endHousekeeping, sweeping, rejoined: rejoin() }
   })
   let prepared: ReturnType<typeof prepare> | undefined
@@ -140,45 +148,51 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
 
   const make = async (spec: EnvironmentSpec): Promise<KeptEnvironment> => {
     await ready()
-    const place = placeOf(ground.dataDirectory, spec.id)
-    await ground.diskSpace?.assertEnough()
+    const paths = getEnvironmentPaths(host.dataDirectory, spec.id)
+    await host.diskSpace?.assertEnough()
     const capabilities = await able()
-    if (environments.has(spec.id) || existsSync(place.directory)) {
+    if (environments.has(spec.id) || existsSync(paths.directory)) {
       throw new ApiError('conflict', 'The sandbox exists already.')
     }
-    const { base: wanted = HOST } = spec
-    const host = wanted === HOST
-    const base = host ? await supplies.hostBase() : await resolveBase(ground, wanted)
+    const { base: wanted = HOST_BASE } = spec
+    const isHostBase = wanted === HOST_BASE
+    const base = isHostBase ? await installed.hostBase() : await resolveBase(host, wanted)
     const imageMb = capabilities.noImages === undefined ? spec.limits.diskMb : undefined
-    const berthSpec: BerthSpec = { base, baseInode: (await stat(base)).ino, host, imageMb }
-    const berth = ground.root ? await berths.take(berthSpec) : undefined
-    const image = berth?.disk !== undefined
-    const meta: Meta = { ...(berth && { slot: berth.slot }), base, host, image, limits: { ...spec.limits } }
+    const reservationSpec: ReservationSpec = { base, baseInode: (await stat(base)).ino, isHostBase, imageMb }
+    const reservation = host.isRoot ? await reservations.take(reservationSpec) : undefined
+    const hasImage = reservation?.disk !== undefined
+    const record: EnvironmentRecord = {
+      ...(reservation && { userIdRange: reservation.userIdRange }),
+      base,
+      isHostBase,
+      hasImage,
+      limits: { ...spec.limits },
+    }
     try {
-      await furnish(place, berth)
+      await makeFiles(paths, reservation)
       const [commit, started, synced] = await Promise.allSettled([
-        draftMeta(place, meta),
-        startJail({ ground, supplies, place, meta, berth, onProxy: onProxy(place.id) }),
-        image ? syncPath(place.image) : undefined,
+        draftRecord(paths, record),
+        startJail({ host, installed, paths, record, reservation, onProxy: onProxy(paths.id) }),
+        hasImage ? syncPath(paths.image) : undefined,
       ])
       if (started.status === 'rejected') throw started.reason
       if (commit.status === 'rejected') throw commit.reason
       if (synced.status === 'rejected') throw synced.reason
       commit.value()
       // Its names: a create that was answered is there after a loss of power.
-      await Promise.all([syncPath(place.directory), syncPath(sandboxesDirectory(ground.dataDirectory))])
+      await Promise.all([syncPath(paths.directory), syncPath(sandboxesDirectory(host.dataDirectory))])
       if (!existsSync(base)) throw new ApiError('invalid_request', `The base ${wanted} was removed meanwhile.`)
-      return keep(place, meta, capabilities, started.value)
+      return keep(paths, record, capabilities, started.value)
     } catch (error) {
-      berth?.disk?.mount.close()
-      await removeEnvironment(ground, place).then(
-        () => berth && berths.drop(berth),
+      reservation?.disk?.mount.close()
+      await removeEnvironment(host, paths).then(
+        () => reservation && reservations.drop(reservation),
         // Its user ids stay taken, because something may still run under them.
         problem => log(`${spec.id} could not be removed: ${messageOf(problem)}`),
       )
       throw error
     } finally {
-      if (ground.root && isRoomy()) berths.prepare(berthSpec)
+      if (host.isRoot && isRoomy()) reservations.prepare(reservationSpec)
     }
   }
 
@@ -186,7 +200,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     name: 'nsjail',
     isolation: 'namespaces',
     egress: 'proxy',
-    check: () => probeHost(ground, executable, nsjailPath),
+    check: () => probeHost(host, executable, nsjailPath),
 
     async create(spec) {
       if (!isSafeId(spec.id)) throw new Error('the environment id is not safe as a file name')
@@ -219,17 +233,17 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
       const parts = await prepared?.catch(() => undefined)
       await Promise.all([parts?.endHousekeeping(), parts?.endGuard(), parts?.sweeping, parts?.rejoined])
       await Promise.all([...environments.values()].map(environment => environment.release()))
-      await berths.close()
+      await reservations.close()
     },
   }
 }
 
 /** Makes an environment's directory, with its disk. */
-async function furnish(place: Place, berth: Berth | undefined): Promise<void> {
-  await mkdir(place.directory, { mode: 0o700 })
-  if (berth?.disk) return rename(berth.disk.image, place.image)
-  await mkdir(place.box, { mode: 0o711 })
-  await chmod(place.box, 0o711)
+async function makeFiles(paths: EnvironmentPaths, reservation: Reservation | undefined): Promise<void> {
+  await mkdir(paths.directory, { mode: 0o700 })
+  if (reservation?.disk) return rename(reservation.disk.image, paths.image)
+  await mkdir(paths.diskDirectory, { mode: 0o711 })
+  await chmod(paths.diskDirectory, 0o711)
 }
 
 /** Its disk is mounted for itself alone: nobody else's files are waited for. */
@@ -237,7 +251,7 @@ async function syncInside(environment: Environment): Promise<void> {
   await runShell(environment, { command: ['sync', '-f', '/'], timeoutMs: SYNC_WITHIN_MS })
 }
 
-function groundOf({ dataDirectory, diskSpace, log }: NsjailOptions): Ground {
+function toHost({ dataDirectory, diskSpace, log }: NsjailOptions): Host {
   const uid = process.geteuid?.() ?? 0
-  return { dataDirectory, root: uid === 0, uid, gid: process.getegid?.() ?? 0, diskSpace, log }
+  return { dataDirectory, isRoot: uid === 0, uid, gid: process.getegid?.() ?? 0, diskSpace, log }
 }

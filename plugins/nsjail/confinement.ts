@@ -1,24 +1,24 @@
 import type { Limits } from '../../src/plugin-api/index.ts'
-import type { Ground } from './host/layout.ts'
-import type { Meta } from './host/record.ts'
-import { firstIdOf, IDS_PER_JAIL } from './host/user-ids.ts'
+import type { Host } from './host/layout.ts'
+import type { EnvironmentRecord } from './host/record.ts'
+import { getFirstId, IDS_PER_JAIL } from './host/user-ids.ts'
 import type { Controller } from './jail/cgroup.ts'
 
 /** What confines an environment, and what could not be limited, each in a line for the operator. */
-export function describeConfinement(ground: Ground, meta: Meta, limited: readonly Controller[]): string[] {
+export function describeConfinement(host: Host, record: EnvironmentRecord, limited: readonly Controller[]): string[] {
   return [
-    `isolation: own namespaces, seccomp, few capabilities, ${identity(ground, meta)}`,
+    `isolation: own namespaces, seccomp, few capabilities, ${identity(host, record)}`,
     "network: loopback, and the server's proxy",
-    memory(meta.limits, limited),
-    processes(meta.limits, limited),
-    cpu(meta.limits, limited),
-    disk(meta),
+    memory(record.limits, limited),
+    processes(record.limits, limited),
+    cpu(record.limits, limited),
+    disk(record),
   ]
 }
 
-function identity(ground: Ground, { slot }: Meta): string {
-  if (slot === undefined) return `user id ${ground.uid} of the server, shared by all its sandboxes`
-  const first = firstIdOf(slot)
+function identity(host: Host, { userIdRange }: EnvironmentRecord): string {
+  if (userIdRange === undefined) return `user id ${host.uid} of the server, shared by all its sandboxes`
+  const first = getFirstId(userIdRange)
   return `its own user ids ${first} to ${first + IDS_PER_JAIL - 1}`
 }
 
@@ -38,8 +38,8 @@ function cpu({ cpus }: Limits, limited: readonly Controller[]): string {
   return limited.includes('cpu') ? `cpu: ${cpus} cores` : 'cpu: not limited, no cpu cgroup can be written'
 }
 
-function disk({ limits: { diskMb }, image }: Meta): string {
+function disk({ limits: { diskMb }, hasImage }: EnvironmentRecord): string {
   if (diskMb === undefined) return 'disk: no limit was asked for'
-  if (image) return `disk: ${diskMb} MB`
+  if (hasImage) return `disk: ${diskMb} MB`
   return `disk: ${diskMb} MB by watching, no disk image can be mounted: more is noticed and stopped a few seconds late`
 }

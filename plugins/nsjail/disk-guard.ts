@@ -3,7 +3,7 @@ import { ApiError, noSpace } from '../../src/errors.ts'
 import type { KeptEnvironment } from '../../src/guest/host/kept-environment.ts'
 import type { DiskState } from '../../src/plugin-api/index.ts'
 import { findFailedImages } from './files/image-health.ts'
-import { type Ground, placeOf } from './host/layout.ts'
+import { getEnvironmentPaths, type Host } from './host/layout.ts'
 
 const MB = 1024 * 1024
 const BLOCK_BYTES = 512
@@ -14,14 +14,14 @@ const GROWTH_PART = 16
  * Ends jails before the file systems in their images meet a full disk, which their journals do not survive: below the reserve
  * those that grow, below half of it all. Returns what ends the watch.
  */
-export function guardDisks(ground: Ground, environments: ReadonlyMap<string, KeptEnvironment>): () => Promise<void> {
-  const { diskSpace, dataDirectory, log } = ground
+export function guardDisks(host: Host, environments: ReadonlyMap<string, KeptEnvironment>): () => Promise<void> {
+  const { diskSpace, dataDirectory, log } = host
   /** What the images took when the disk became low. */
   const sizes = new Map<string, number>()
   let work: Promise<unknown> | undefined
 
   const hasGrown = async (id: string, reserveMb: number): Promise<boolean> => {
-    const bytes = await stat(placeOf(dataDirectory, id).image).then(
+    const bytes = await stat(getEnvironmentPaths(dataDirectory, id).image).then(
       ({ blocks }) => blocks * BLOCK_BYTES,
       () => 0,
     )
@@ -63,15 +63,12 @@ export function guardDisks(ground: Ground, environments: ReadonlyMap<string, Kep
 }
 
 /** Ends the jails whose image has met an error: it is mended before their next start. */
-export async function haltFailedDisks(
-  ground: Ground,
-  environments: ReadonlyMap<string, KeptEnvironment>,
-): Promise<void> {
-  const failed = ground.root ? await findFailedImages() : new Set<string>()
+export async function haltFailedDisks(host: Host, environments: ReadonlyMap<string, KeptEnvironment>): Promise<void> {
+  const failed = host.isRoot ? await findFailedImages() : new Set<string>()
   if (failed.size === 0) return
   for (const environment of [...environments.values()]) {
-    if (!failed.has(placeOf(ground.dataDirectory, environment.id).image)) continue
+    if (!failed.has(getEnvironmentPaths(host.dataDirectory, environment.id).image)) continue
     const reason = new ApiError('sandbox_unavailable', 'Its disk has met an error. The next use mends it.')
-    await environment.halt(reason).catch(error => ground.log(`ending ${environment.id}: ${error.message}`))
+    await environment.halt(reason).catch(error => host.log(`ending ${environment.id}: ${error.message}`))
   }
 }

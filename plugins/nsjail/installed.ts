@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises'
 import { once } from '../../src/async/once.ts'
 import { installGuest } from '../../src/guest/host/install.ts'
 import { hostBase } from './files/host-base.ts'
-import { baseDirectory, type Ground } from './host/layout.ts'
+import { type Host, hostBaseDirectory } from './host/layout.ts'
 import { getNsjail, guestDirectory } from './host/programs.ts'
 
 /** What jails are made with; each is brought at first need and then kept. */
-export interface Supplies {
+export interface Installed {
   nsjail(): Promise<string>
   /** Directory with the guest's executable and libraries. */
   guest(): Promise<string>
@@ -14,22 +14,22 @@ export interface Supplies {
   hostBase(): Promise<string>
 }
 
-export interface SupplyOptions {
+export interface InstalledOptions {
   nsjailPath?: string
   /** This program's executable, which is the guest too. */
   executable: string
 }
 
-export function createSupplies(ground: Ground, { nsjailPath, executable }: SupplyOptions): Supplies {
+export function createInstalled(host: Host, { nsjailPath, executable }: InstalledOptions): Installed {
   return {
-    nsjail: once(() => getNsjail(ground.dataDirectory, nsjailPath)),
+    nsjail: once(() => getNsjail(host.dataDirectory, nsjailPath)),
     guest: once(async () => {
-      const directory = await guestDirectory(ground.dataDirectory, executable)
+      const directory = await guestDirectory(host.dataDirectory, executable)
       await installGuest(directory, executable)
       return directory
     }),
     hostBase: once(async () => {
-      const parent = baseDirectory(ground.dataDirectory)
+      const parent = hostBaseDirectory(host.dataDirectory)
       await mkdir(parent, { recursive: true, mode: 0o700 })
       return hostBase(parent)
     }),

@@ -3,19 +3,19 @@ import type { GuestConnection } from '../../src/guest/host/connect.ts'
 import { executableInside } from '../../src/guest/host/install.ts'
 import type { GuestHome } from '../../src/guest/host/kept-environment.ts'
 import { describeConfinement } from './confinement.ts'
-import type { Ground, Place } from './host/layout.ts'
-import type { Meta } from './host/record.ts'
-import { run } from './host/run-program.ts'
+import type { EnvironmentPaths, Host } from './host/layout.ts'
+import type { EnvironmentRecord } from './host/record.ts'
+import { runProgram } from './host/run-program.ts'
 import type { Controller } from './jail/cgroup.ts'
 import { GUEST_INSIDE } from './jail/config.ts'
 import { findJail, killJail } from './jail/jail.ts'
 import { removeEnvironment, stopJail } from './remove.ts'
 import type { StartedJail } from './start.ts'
 
-export interface JailHomeParts {
-  ground: Ground
-  place: Place
-  meta: Meta
+export interface JailLifecycleOptions {
+  host: Host
+  paths: EnvironmentPaths
+  record: EnvironmentRecord
   /** What cgroups limit here, until a start has told. */
   limited: Controller[]
   /** Connects to its jail, which runs as this process. */
@@ -27,9 +27,9 @@ export interface JailHomeParts {
 }
 
 /** A jail as the home of its guest. */
-export function createJailHome(parts: JailHomeParts): GuestHome {
-  const { ground, place, meta } = parts
-  const { diskMb } = meta.limits
+export function createJailLifecycle(parts: JailLifecycleOptions): GuestHome {
+  const { host, paths, record } = parts
+  const { diskMb } = record.limits
   let { limited } = parts
 
   const connectionOf = (jail: StartedJail): GuestConnection => {
@@ -38,35 +38,35 @@ export function createJailHome(parts: JailHomeParts): GuestHome {
   }
 
   return {
-    id: place.id,
+    id: paths.id,
     executable: executableInside(GUEST_INSIDE),
-    log: ground.log,
-    describe: () => describeConfinement(ground, meta, limited),
+    log: host.log,
+    describe: () => describeConfinement(host, record, limited),
     async attach() {
-      const running = await findJail(place)
+      const running = await findJail(paths)
       if (running !== undefined) {
         try {
           return connectionOf(await parts.join(running))
         } catch (error) {
-          ground.log(`${place.id}: its jail is ended and started anew, what ran in it is gone: ${messageOf(error)}`)
-          await killJail(place)
+          host.log(`${paths.id}: its jail is ended and started anew, what ran in it is gone: ${messageOf(error)}`)
+          await killJail(paths)
         }
       }
       return connectionOf(await parts.start())
     },
     async rejoin() {
-      const running = await findJail(place)
+      const running = await findJail(paths)
       return running === undefined ? undefined : connectionOf(await parts.join(running))
     },
-    isRunning: async () => (await findJail(place)) !== undefined,
-    stop: () => stopJail(ground, place),
+    isRunning: async () => (await findJail(paths)) !== undefined,
+    stop: () => stopJail(host, paths),
     async remove() {
-      await removeEnvironment(ground, place)
+      await removeEnvironment(host, paths)
       parts.onRemoved()
     },
-    ...(!meta.image &&
+    ...(!record.hasImage &&
       diskMb !== undefined && {
-        disk: { limitMb: diskMb, usedMb: () => usedMb(place.box) },
+        disk: { limitMb: diskMb, usedMb: () => usedMb(paths.diskDirectory) },
       }),
   }
 }
@@ -76,6 +76,6 @@ const diskUsage = 'nice -n 19 du -skx -- "$1" 2>/dev/null; true'
 
 /** MiB that a directory's files take on the disk. What cannot be read is not counted. */
 async function usedMb(directory: string): Promise<number> {
-  const output = await run(['sh', '-c', diskUsage, 'sh', directory])
+  const output = await runProgram(['sh', '-c', diskUsage, 'sh', directory])
   return Math.ceil(Number.parseInt(output, 10) / 1024) || 0
 }

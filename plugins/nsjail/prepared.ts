@@ -1,5 +1,5 @@
 /** One thing of a kind that takes a while to make, kept ready for the next who wants it. */
-export interface Ahead<K, T> {
+export interface Prepared<K, T> {
   /** The prepared thing when it is for such a key, else one made now. */
   take(key: K): Promise<T>
   /** Makes one ready in the background. A failure is met again, and told, by `take`. */
@@ -8,7 +8,7 @@ export interface Ahead<K, T> {
   close(): Promise<void>
 }
 
-export function createAhead<K, T>(make: (key: K) => Promise<T>, drop: (thing: T) => Promise<void>): Ahead<K, T> {
+export function createPrepared<K, T>(make: (key: K) => Promise<T>, drop: (thing: T) => Promise<void>): Prepared<K, T> {
   let ready: { key: K; thing: Promise<T | undefined> } | undefined
   let closed = false
 

@@ -2,39 +2,39 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { releaseImage } from './files/disk.ts'
-import { closeStage } from './files/staging.ts'
+import { closeStaging } from './files/staging.ts'
 import { erase } from './host/erase.ts'
-import { type Ground, type Place, trashDirectory } from './host/layout.ts'
+import { type EnvironmentPaths, type Host, trashDirectory } from './host/layout.ts'
 import { removeCgroups, removeFormerCgroups } from './jail/cgroup.ts'
 import { killJail } from './jail/jail.ts'
 
 /** Ends every process of an environment; its files stay. */
-export async function stopJail(ground: Ground, place: Place): Promise<void> {
-  if (!ground.root) return killJail(place)
+export async function stopJail(host: Host, paths: EnvironmentPaths): Promise<void> {
+  if (!host.isRoot) return killJail(paths)
   const end = async () => {
-    await killJail(place)
-    closeStage(place)
-    await removeCgroups(place.cgroup)
-    await removeFormerCgroups(place.id)
+    await killJail(paths)
+    closeStaging(paths)
+    await removeCgroups(paths.cgroup)
+    await removeFormerCgroups(paths.id)
   }
-  if (!existsSync(place.image)) await end()
-  else if (!(await releaseImage(place.image, end))) {
-    ground.log(`the disk of ${place.id} stays mounted somewhere; another program holds a copy of its mounts`)
+  if (!existsSync(paths.image)) await end()
+  else if (!(await releaseImage(paths.image, end))) {
+    host.log(`the disk of ${paths.id} stays mounted somewhere; another program holds a copy of its mounts`)
   }
 }
 
 /** Ends an environment's processes and takes its files away; they are gone when the returned promise is. */
-export async function removeEnvironment(ground: Ground, place: Place): Promise<void> {
-  await stopJail(ground, place)
-  if (!existsSync(place.directory)) return
-  const trash = join(trashDirectory(ground.dataDirectory), `${place.id}.${crypto.randomUUID()}`)
+export async function removeEnvironment(host: Host, paths: EnvironmentPaths): Promise<void> {
+  await stopJail(host, paths)
+  if (!existsSync(paths.directory)) return
+  const trash = join(trashDirectory(host.dataDirectory), `${paths.id}.${crypto.randomUUID()}`)
   try {
-    await mkdir(trashDirectory(ground.dataDirectory), { recursive: true, mode: 0o700 })
-    await rename(place.directory, trash)
+    await mkdir(trashDirectory(host.dataDirectory), { recursive: true, mode: 0o700 })
+    await rename(paths.directory, trash)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
     // There is not even room for its name there.
-    return erase(place.directory)
+    return erase(paths.directory)
   }
   await erase(trash)
 }

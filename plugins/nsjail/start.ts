@@ -7,28 +7,28 @@ import { guestCommand } from '../../src/guest/host/install.ts'
 import { imageReleased, mountImage } from './files/disk.ts'
 import { hostDirectories } from './files/host-base.ts'
 import { mendImage } from './files/image-health.ts'
-import { checkMountTargets, layersOf, prepareLayers, renewWork } from './files/layers.ts'
-import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from './files/staging.ts'
-import type { Ground, Place } from './host/layout.ts'
+import { checkMountTargets, prepareLayers, renewWork, toLayers } from './files/layers.ts'
+import { closeStaging, fillStaging, HOST_DEVICES, openStaging, type StagingMounts } from './files/staging.ts'
+import type { EnvironmentPaths, Host } from './host/layout.ts'
 import { attachMount, cloneMount } from './host/linux.ts'
-import type { Meta } from './host/record.ts'
-import { firstIdOf, IDS_PER_JAIL } from './host/user-ids.ts'
-import type { Supplies } from './installed.ts'
+import type { EnvironmentRecord } from './host/record.ts'
+import { getFirstId, IDS_PER_JAIL } from './host/user-ids.ts'
+import type { Installed } from './installed.ts'
 import {
-  areInside,
+  areInCgroups,
   type Controller,
   enterCgroups,
   leaveFormerCgroups,
   makeCgroups,
   OWN_PROCESSES,
 } from './jail/cgroup.ts'
-import { GUEST_INSIDE, type IdRange, jailConfig } from './jail/config.ts'
+import { GUEST_INSIDE, type IdMapping, jailConfig } from './jail/config.ts'
 import { dialGuest } from './jail/dial.ts'
-import { killJail, launchJail, logOf, writeConfig } from './jail/jail.ts'
+import { killJail, launchJail, readLogTail, writeConfig } from './jail/jail.ts'
 import { openUserNamespace } from './jail/namespace.ts'
 import { mayWriteLocal, showDirectory } from './jail/shown.ts'
 import { assertWritable, ReadOnlyOverlay } from './jail/writable.ts'
-import type { Berth } from './reservation.ts'
+import type { Reservation } from './reservation.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
@@ -41,14 +41,14 @@ export interface StartedJail {
 }
 
 export interface Start {
-  ground: Ground
-  supplies: Supplies
-  place: Place
-  meta: Meta
+  host: Host
+  installed: Installed
+  paths: EnvironmentPaths
+  record: EnvironmentRecord
   /** Takes what processes inside connect to the proxy. */
   onProxy(socket: Duplex): void
   /** For an environment's first start. Its descriptors are closed, however the start ends. */
-  berth?: Berth | undefined
+  reservation?: Reservation | undefined
   /** Its disk is checked and its overlays get new room to work in, whatever they look like. */
   mend?: boolean
 }
@@ -58,43 +58,43 @@ export interface Start {
  * process and no mount is left; the files and cgroups are the caller's.
  */
 export async function startJail(start: Start): Promise<StartedJail> {
-  const { ground, place, meta, berth } = start
+  const { host, paths, record, reservation } = start
   try {
-    if (!existsSync(meta.base)) {
-      throw new ApiError('sandbox_unavailable', `The base of the sandbox is gone: it needs ${meta.base} to start.`)
+    if (!existsSync(record.base)) {
+      throw new ApiError('sandbox_unavailable', `The base of the sandbox is gone: it needs ${record.base} to start.`)
     }
-    const state = await ground.diskSpace?.look()
+    const state = await host.diskSpace?.look()
     if (state?.level === 'full') throw noSpace(state)
     return await attempt(start).catch(async error => {
-      if (!(error instanceof ReadOnlyOverlay) || berth) throw error
-      if (ground.root) closeStage(place)
-      ground.log(`${place.id}: ${error.message}; it is mended and started again`)
+      if (!(error instanceof ReadOnlyOverlay) || reservation) throw error
+      if (host.isRoot) closeStaging(paths)
+      host.log(`${paths.id}: ${error.message}; it is mended and started again`)
       return await attempt({ ...start, mend: true })
     })
   } catch (error) {
-    await killJail(place)
+    await killJail(paths)
     if (error instanceof ApiError) throw error
     const code = isNoSpace(error) ? 'disk_full' : 'sandbox_unavailable'
     throw new ApiError(code, `The sandbox did not start: ${messageOf(error)}`)
   } finally {
-    berth?.userNamespace.close()
-    berth?.disk?.mount.close()
-    if (ground.root) closeStage(place)
+    reservation?.userNamespace.close()
+    reservation?.disk?.mount.close()
+    if (host.isRoot) closeStaging(paths)
   }
 }
 
-const attempt = (start: Start) => (start.ground.root ? startAsRoot(start) : startAsUser(start))
+const attempt = (start: Start) => (start.host.isRoot ? startAsRoot(start) : startAsUser(start))
 
 /** Connects to the guest of a jail that runs. Rejects when it does not answer. */
-export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: number): Promise<StartedJail> {
-  const connection = await dialGuest(place, ANSWERS_WITHIN_MS, onProxy)
+export async function joinJail({ host, paths, record, onProxy }: Start, nsjail: number): Promise<StartedJail> {
+  const connection = await dialGuest(paths, ANSWERS_WITHIN_MS, onProxy)
   try {
     await assertWritable(nsjail)
-    if (!ground.root) return { connection, limited: [] }
-    const { entrances, limited } = await makeCgroups(place.cgroup, meta.limits)
-    if (!(await areInside(nsjail, place.cgroup, entrances))) {
-      await enterCgroups(nsjail, entrances)
-      await leaveFormerCgroups(nsjail, place.id, entrances)
+    if (!host.isRoot) return { connection, limited: [] }
+    const { procsFiles, limited } = await makeCgroups(paths.cgroup, record.limits)
+    if (!(await areInCgroups(nsjail, paths.cgroup, procsFiles))) {
+      await enterCgroups(nsjail, procsFiles)
+      await leaveFormerCgroups(nsjail, paths.id, procsFiles)
     }
     return { connection, limited }
   } catch (error) {
@@ -104,51 +104,55 @@ export async function joinJail({ ground, place, meta, onProxy }: Start, nsjail: 
 }
 
 async function startAsRoot(start: Start): Promise<StartedJail> {
-  const { place, meta, supplies, berth } = start
-  const { slot } = meta
-  if (slot === undefined)
+  const { paths, record, installed, reservation } = start
+  const { userIdRange } = record
+  if (userIdRange === undefined)
     throw new ApiError('sandbox_unavailable', 'This sandbox belongs to a server that is not root.')
-  if (meta.image && !berth && !(await imageReleased(place.image))) {
+  if (record.hasImage && !reservation && !(await imageReleased(paths.image))) {
     throw new ApiError('sandbox_unavailable', 'The disk of the sandbox is still in use by its last run.')
   }
-  const firstId = firstIdOf(slot)
-  const ids: IdRange = { firstUid: firstId, firstGid: firstId, count: IDS_PER_JAIL }
-  const stage = openStage(place, firstId)
-  const [guest, cgroups, userNamespace, box] = await Promise.allSettled([
-    supplies.guest(),
-    makeCgroups(place.cgroup, meta.limits),
-    berth?.userNamespace ?? openUserNamespace(firstId),
-    showBox(start, stage.box, ids),
+  const firstId = getFirstId(userIdRange)
+  const ids: IdMapping = { firstUid: firstId, firstGid: firstId, count: IDS_PER_JAIL }
+  const staging = openStaging(paths, firstId)
+  const [guest, cgroups, userNamespace, disk] = await Promise.allSettled([
+    installed.guest(),
+    makeCgroups(paths.cgroup, record.limits),
+    reservation?.userNamespace ?? openUserNamespace(firstId),
+    mountDisk(start, staging.disk, ids),
   ])
   try {
-    fillStage(stage, meta.base, settled(guest), settled(userNamespace))
+    fillStaging(staging, record.base, settled(guest), settled(userNamespace))
   } finally {
     if (userNamespace.status === 'fulfilled') userNamespace.value.close()
   }
-  settled(box)
-  const { entrances, limited } = settled(cgroups)
-  return { connection: await enter(start, stage, ids, limited, entrances), limited }
+  settled(disk)
+  const { procsFiles, limited } = settled(cgroups)
+  return { connection: await enter(start, staging, ids, limited, procsFiles), limited }
 }
 
 /** Mounts the environment's disk, which its first start brings with it. */
-async function showBox({ ground, place, meta, berth, mend = false }: Start, box: string, ids: IdRange): Promise<void> {
-  if (!meta.image) {
-    attachMount(cloneMount(place.box), box)
-    if (berth) prepareLayers(box, meta.base, ids, meta.host)
-    else if (mend) await renewWork(box, ids)
-  } else if (berth?.disk) attachMount(berth.disk.mount, box)
-  else await mountKept(ground, place, box, ids, mend)
+async function mountDisk(
+  { host, paths, record, reservation, mend = false }: Start,
+  disk: string,
+  ids: IdMapping,
+): Promise<void> {
+  if (!record.hasImage) {
+    attachMount(cloneMount(paths.diskDirectory), disk)
+    if (reservation) prepareLayers(disk, record.base, ids, record.isHostBase)
+    else if (mend) await renewWork(disk, ids)
+  } else if (reservation?.disk) attachMount(reservation.disk.mount, disk)
+  else await mountUsedDisk(host, paths, disk, ids, mend)
 }
 
 /** Mounts a disk that jails have used, in order. */
-async function mountKept(
-  ground: Ground,
-  { id, image }: Place,
-  box: string,
-  ids: IdRange,
+async function mountUsedDisk(
+  host: Host,
+  { id, image }: EnvironmentPaths,
+  disk: string,
+  ids: IdMapping,
   mend: boolean,
 ): Promise<void> {
-  const show = () => mountImage(image, box, ground.diskSpace)
+  const show = () => mountImage(image, disk, host.diskSpace)
   let isMended = await mendImage(image, { force: mend })
   await show().catch(async error => {
     if (isMended) throw error
@@ -156,65 +160,66 @@ async function mountKept(
     await show()
   })
   if (!isMended) return
-  await renewWork(box, ids)
-  ground.log(`${id}: its disk was not left in order and is mended`)
+  await renewWork(disk, ids)
+  host.log(`${id}: its disk was not left in order and is mended`)
 }
 
 async function startAsUser(start: Start): Promise<StartedJail> {
-  const { ground, place, meta, supplies } = start
-  if (meta.slot !== undefined) {
+  const { host, paths, record, installed } = start
+  if (record.userIdRange !== undefined) {
     throw new ApiError('sandbox_unavailable', 'This sandbox belongs to a server that is root.')
   }
-  const empty = join(place.directory, 'empty')
+  const empty = join(paths.directory, 'empty')
   mkdirSync(empty, { recursive: true, mode: 0o755 })
-  const guest = await supplies.guest()
-  const stage: Stage = { base: meta.base, box: place.box, guest, empty, devices: HOST_DEVICES }
-  const ids: IdRange = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
-  if (!existsSync(layersOf(place.box).upper)) prepareLayers(place.box, meta.base, ids, meta.host)
-  else if (start.mend) await renewWork(place.box, ids)
-  return { connection: await enter(start, stage, ids, [], []), limited: [] }
+  const guest = await installed.guest()
+  const staging: StagingMounts = { base: record.base, disk: paths.diskDirectory, guest, empty, devices: HOST_DEVICES }
+  const ids: IdMapping = { firstUid: host.uid, firstGid: host.gid, count: 1 }
+  if (!existsSync(toLayers(paths.diskDirectory).upper))
+    prepareLayers(paths.diskDirectory, record.base, ids, record.isHostBase)
+  else if (start.mend) await renewWork(paths.diskDirectory, ids)
+  return { connection: await enter(start, staging, ids, [], []), limited: [] }
 }
 
 async function enter(
-  { place, meta, supplies, onProxy }: Start,
-  stage: Stage,
-  ids: IdRange,
+  { paths, record, installed, onProxy }: Start,
+  staging: StagingMounts,
+  ids: IdMapping,
   limited: Controller[],
-  entrances: string[],
+  procsFiles: string[],
 ): Promise<GuestConnection> {
-  const { upper, work, local, localWork } = layersOf(stage.box)
-  const ofHost = meta.host ? hostDirectories() : []
-  checkMountTargets(upper, meta.base, ['/proc', '/dev', ...ofHost])
-  const { processes, diskMb } = meta.limits
+  const { upper, work, local, localWork } = toLayers(staging.disk)
+  const ofHost = record.isHostBase ? hostDirectories() : []
+  checkMountTargets(upper, record.base, ['/proc', '/dev', ...ofHost])
+  const { processes, diskMb } = record.limits
   const config = jailConfig({
     ids,
-    lower: stage.base,
+    lower: staging.base,
     upper,
     work,
-    guest: stage.guest,
-    empty: stage.empty,
-    devices: stage.devices,
+    guest: staging.guest,
+    empty: staging.empty,
+    devices: staging.devices,
     shown: ofHost.flatMap(path => showDirectory(path)),
-    ...(meta.host && mayWriteLocal() && { local: { upper: local, work: localWork } }),
+    ...(record.isHostBase && mayWriteLocal() && { local: { upper: local, work: localWork } }),
     ...(processes !== undefined && { processes }),
     ...(processes !== undefined && !limited.includes('pids') && { processesPerUser: processes + OWN_PROCESSES }),
-    ...(diskMb !== undefined && !meta.image && { fileSizeMb: diskMb }),
+    ...(diskMb !== undefined && !record.hasImage && { fileSizeMb: diskMb }),
     command: guestCommand(GUEST_INSIDE),
   })
-  await writeConfig(place, config)
-  return launch(place, await supplies.nsjail(), entrances, onProxy)
+  await writeConfig(paths, config)
+  return launch(paths, await installed.nsjail(), procsFiles, onProxy)
 }
 
 async function launch(
-  place: Place,
+  paths: EnvironmentPaths,
   nsjail: string,
-  entrances: string[],
+  procsFiles: string[],
   onProxy: Start['onProxy'],
 ): Promise<GuestConnection> {
-  const pid = launchJail(place, nsjail)
+  const pid = launchJail(paths, nsjail)
   const [connection, entered] = await Promise.allSettled([
-    dialGuest(place, HELLO_WITHIN_MS, onProxy),
-    enterCgroups(pid, entrances),
+    dialGuest(paths, HELLO_WITHIN_MS, onProxy),
+    enterCgroups(pid, procsFiles),
   ])
   if (connection.status === 'fulfilled' && entered.status === 'fulfilled') {
     try {
@@ -222,14 +227,14 @@ async function launch(
       return connection.value
     } catch (error) {
       connection.value.close()
-      await killJail(place)
+      await killJail(paths)
       throw error
     }
   }
   if (connection.status === 'fulfilled') connection.value.close()
-  await killJail(place)
+  await killJail(paths)
   const problem = connection.status === 'rejected' ? connection.reason : entered.status === 'rejected' && entered.reason
-  throw new Error((await logOf(place)) || messageOf(problem))
+  throw new Error((await readLogTail(paths)) || messageOf(problem))
 }
 
 function settled<T>(result: PromiseSettledResult<T>): T {

@@ -1,32 +1,41 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { sweepBases } from './files/base-store.ts'
-import { closeStage } from './files/staging.ts'
+import { closeStaging } from './files/staging.ts'
 import { erase } from './host/erase.ts'
-import { baseDirectory, type Ground, isProbe, keyOf, spareDirectory, stageOf, trashDirectory } from './host/layout.ts'
+import {
+  getDataDirectoryKey,
+  type Host,
+  hostBaseDirectory,
+  isProbeName,
+  preparedDisksDirectory,
+  stagingDirectory,
+  trashDirectory,
+} from './host/layout.ts'
 import { detachMount } from './host/linux.ts'
 import { removeDeadProbes } from './jail/cgroup.ts'
 
 /** Removes what a server or a doctor that died has left besides environments: spare disks, probes, drafts of bases. */
-export async function sweepLeftovers(ground: Ground): Promise<void> {
-  const { dataDirectory } = ground
-  const spare = spareDirectory(dataDirectory)
-  const probes = (await readdir(dataDirectory)).filter(isProbe)
-  const drafts = (await namesIn(baseDirectory(dataDirectory))).filter(name => name.startsWith('.'))
-  if (ground.root) for (const name of probes) closeStage({ stage: stageOf(keyOf(dataDirectory), name) })
+export async function sweepLeftovers(host: Host): Promise<void> {
+  const { dataDirectory } = host
+  const spare = preparedDisksDirectory(dataDirectory)
+  const probes = (await readdir(dataDirectory)).filter(isProbeName)
+  const drafts = (await namesIn(hostBaseDirectory(dataDirectory))).filter(name => name.startsWith('.'))
+  if (host.isRoot)
+    for (const name of probes) closeStaging({ staging: stagingDirectory(getDataDirectoryKey(dataDirectory), name) })
   for (const directory of [spare, ...probes.map(name => join(dataDirectory, name))]) {
-    if (ground.root) for (const name of await namesIn(directory)) detachMount(join(directory, name))
+    if (host.isRoot) for (const name of await namesIn(directory)) detachMount(join(directory, name))
     await erase(directory)
   }
-  if (ground.root) await removeDeadProbes(dataDirectory)
+  if (host.isRoot) await removeDeadProbes(dataDirectory)
   await sweepBases(dataDirectory)
-  for (const name of drafts) await erase(join(baseDirectory(dataDirectory), name))
+  for (const name of drafts) await erase(join(hostBaseDirectory(dataDirectory), name))
   await mkdir(spare, { mode: 0o700 })
 }
 
 /** Erases what removals that were cut short have left. */
-export async function emptyTrash(ground: Ground): Promise<void> {
-  const trash = trashDirectory(ground.dataDirectory)
+export async function emptyTrash(host: Host): Promise<void> {
+  const trash = trashDirectory(host.dataDirectory)
   for (const name of await namesIn(trash)) await erase(join(trash, name))
 }
 

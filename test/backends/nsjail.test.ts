@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { keyOf } from '../../plugins/nsjail/host/layout.ts'
+import { getDataDirectoryKey } from '../../plugins/nsjail/host/layout.ts'
 import { createNsjailBackend, type NsjailOptions } from '../../plugins/nsjail/index.ts'
 import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin-api/index.ts'
 import { leftovers, processesNamed, readText } from '../support/leftovers.ts'
@@ -266,11 +266,11 @@ if (isRoot)
       mkdirSync(join(data, 'sandboxes', damaged), { recursive: true })
       writeFileSync(join(data, 'sandboxes', damaged, 'meta.json'), '{"version":1')
       mkdirSync(join(data, 'trash/old'), { recursive: true })
-      mkdirSync(join('/run/threadbox', `${keyOf(data)}.${begun}`), { recursive: true })
+      mkdirSync(join('/run/threadbox', `${getDataDirectoryKey(data)}.${begun}`), { recursive: true })
       const backend = backendIn(data)
       expect(await backend.list()).toEqual([])
       expect(readdirSync(join(data, 'sandboxes'))).toEqual([damaged])
-      expect(existsSync(join('/run/threadbox', `${keyOf(data)}.${begun}`))).toBe(false)
+      expect(existsSync(join('/run/threadbox', `${getDataDirectoryKey(data)}.${begun}`))).toBe(false)
       expect(log.some(line => line.includes(damaged))).toBe(true)
       await until('the trash is empty', () => readdirSync(join(data, 'trash')).length === 0)
       await backend.close()

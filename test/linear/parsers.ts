@@ -25,7 +25,7 @@ import { echo } from '../../plugins/echo/index.ts'
 import { remedyFor } from '../../plugins/nsjail/checks/remedies.ts'
 import { isBaseName } from '../../plugins/nsjail/files/resolve-base.ts'
 import { readTar } from '../../plugins/nsjail/files/tar.ts'
-import { lastWords } from '../../plugins/nsjail/host/stderr.ts'
+import { tailOf } from '../../plugins/nsjail/host/stderr.ts'
 import { isLayerPath } from '../../plugins/nsjail/jail/layer-path.ts'
 import { printable } from '../../src/cli/printable.ts'
 import { isSlug } from '../../src/core/agents/agent-files.ts'
@@ -145,7 +145,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'the name of a base': isBaseName,
   'the path of a layer': isLayerPath,
   'an archive': text => drained(readTar(Readable.from([tarWith(text), Buffer.from(text)]))),
-  'what nsjail says': text => [lastWords(text), remedyFor(text.slice(0, 4096), '/nsjail')],
+  'what nsjail says': text => [tailOf(text), remedyFor(text.slice(0, 4096), '/nsjail')],
   'what Docker says': text => demultiplexed(Readable.from([]) as never, Buffer.from(text)).destroy(),
   'what e2b says': text => {
     const cutter = createCutter(1)

@@ -2,20 +2,20 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { executableInside } from '../../../src/guest/host/install.ts'
 import { hostDirectories, linkUsr } from '../files/host-base.ts'
-import { layersOf, prepareLayers } from '../files/layers.ts'
-import { closeStage, fillStage, HOST_DEVICES, openStage, type Stage } from '../files/staging.ts'
-import { type Ground, keyOf, stageOf } from '../host/layout.ts'
+import { prepareLayers, toLayers } from '../files/layers.ts'
+import { closeStaging, fillStaging, HOST_DEVICES, openStaging, type StagingMounts } from '../files/staging.ts'
+import { getDataDirectoryKey, type Host, stagingDirectory } from '../host/layout.ts'
 import { attachMount, cloneMount } from '../host/linux.ts'
-import { run } from '../host/run-program.ts'
-import { firstIdOf, IDS_PER_JAIL } from '../host/user-ids.ts'
-import { GUEST_INSIDE, type IdRange, jailConfig } from '../jail/config.ts'
+import { runProgram } from '../host/run-program.ts'
+import { getFirstId, IDS_PER_JAIL } from '../host/user-ids.ts'
+import { GUEST_INSIDE, type IdMapping, jailConfig } from '../jail/config.ts'
 import { openUserNamespace } from '../jail/namespace.ts'
 import { seccompPolicy } from '../jail/seccomp.ts'
 import { mayWriteLocal, showDirectory } from '../jail/shown.ts'
 
 const WITHIN_MS = 5000
 /** The highest range, which environments reach last. */
-const SLOT = 36_000
+const PROBE_RANGE = 36_000
 
 /** Removing a nested directory of the lower layer is what fails first when overlays are only half supported. */
 const trial = 'rm -rf /nested && test ! -e /nested && echo made >/made && test "$(cat /made)" = made'
@@ -27,62 +27,63 @@ const loadGuest = [loader, '--list', ...rest, '>/dev/null'].join(' ')
 /**
  * Runs a short command in a jail like an environment's, and loads the guest that is there. `directory` is empty, in the data directory.
  */
-export async function probeJail(ground: Ground, directory: string, nsjail: string, guestThere?: string): Promise<void> {
+export async function probeJail(host: Host, directory: string, nsjail: string, guestThere?: string): Promise<void> {
   const below = (name: string) => join(directory, name)
-  const [base, box, empty, guest] = [below('base'), below('box'), below('empty'), guestThere ?? below('guest')]
-  for (const path of [base, box, empty, below('guest')]) await mkdir(path, { mode: 0o755 })
+  const [base, disk, empty, guest] = [below('base'), below('disk'), below('empty'), guestThere ?? below('guest')]
+  for (const path of [base, disk, empty, below('guest')]) await mkdir(path, { mode: 0o755 })
   const command = guestThere === undefined ? trial : `${trial} && ${loadGuest}`
   await mkdir(join(base, 'nested/deeper/still'), { recursive: true })
   for (const path of ['usr', 'proc', 'dev']) await mkdir(join(base, path))
   await linkUsr(base)
-  if (!ground.root) {
-    const ids = { firstUid: ground.uid, firstGid: ground.gid, count: 1 }
-    return enter(directory, nsjail, { base, box, guest, empty, devices: HOST_DEVICES }, ids, base, command)
+  if (!host.isRoot) {
+    const ids = { firstUid: host.uid, firstGid: host.gid, count: 1 }
+    return enter(directory, nsjail, { base, disk, guest, empty, devices: HOST_DEVICES }, ids, base, command)
   }
-  const place = { stage: stageOf(keyOf(ground.dataDirectory), basename(directory)) }
-  const stage = openStage(place, firstIdOf(SLOT))
+  const paths = { staging: stagingDirectory(getDataDirectoryKey(host.dataDirectory), basename(directory)) }
+  const staging = openStaging(paths, getFirstId(PROBE_RANGE))
   try {
-    const userNamespace = await openUserNamespace(firstIdOf(SLOT))
+    const userNamespace = await openUserNamespace(getFirstId(PROBE_RANGE))
     try {
-      fillStage(stage, base, guest, userNamespace)
+      fillStaging(staging, base, guest, userNamespace)
     } finally {
       userNamespace.close()
     }
-    attachMount(cloneMount(box), stage.box)
-    const ids = { firstUid: firstIdOf(SLOT), firstGid: firstIdOf(SLOT), count: IDS_PER_JAIL }
-    await enter(directory, nsjail, stage, ids, base, command)
+    attachMount(cloneMount(disk), staging.disk)
+    const ids = { firstUid: getFirstId(PROBE_RANGE), firstGid: getFirstId(PROBE_RANGE), count: IDS_PER_JAIL }
+    await enter(directory, nsjail, staging, ids, base, command)
   } finally {
-    closeStage(place)
+    closeStaging(paths)
   }
 }
 
 async function enter(
   directory: string,
   nsjail: string,
-  stage: Stage,
-  ids: IdRange,
+  staging: StagingMounts,
+  ids: IdMapping,
   base: string,
   line: string,
 ): Promise<void> {
-  prepareLayers(stage.box, base, ids, true)
-  const { upper, work, local, localWork } = layersOf(stage.box)
+  prepareLayers(staging.disk, base, ids, true)
+  const { upper, work, local, localWork } = toLayers(staging.disk)
   const config = join(directory, 'jail.cfg')
   const layers = {
-    lower: stage.base,
+    lower: staging.base,
     upper,
     work,
     ...(mayWriteLocal() && { local: { upper: local, work: localWork } }),
   }
-  const { guest, empty, devices } = stage
+  const { guest, empty, devices } = staging
   const shown = hostDirectories().flatMap(path => showDirectory(path))
   const spec = { ids, ...layers, guest, empty, devices, shown }
   const command = ['/bin/sh', '-c', line]
   await writeFile(config, jailConfig({ ...spec, command }))
-  await run([nsjail, '--config', config], WITHIN_MS)
+  await runProgram([nsjail, '--config', config], WITHIN_MS)
 }
 
 /** The least that nsjail does. */
-export const runPlain = (nsjail: string) => run([nsjail, '-Mo', '-q', '--chroot', '/', '--', '/bin/true'], WITHIN_MS)
+export const runPlain = (nsjail: string) =>
+  runProgram([nsjail, '-Mo', '-q', '--chroot', '/', '--', '/bin/true'], WITHIN_MS)
 
 export const runWithSeccomp = (nsjail: string) =>
-  run([nsjail, '-Mo', '-q', '--chroot', '/', '--seccomp_string', seccompPolicy, '--', '/bin/true'], WITHIN_MS)
+  runProgram([nsjail, '-Mo', '-q', '--chroot', '/', '--seccomp_string', seccompPolicy, '--', '/bin/true'], WITHIN_MS)

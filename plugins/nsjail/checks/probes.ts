@@ -6,10 +6,10 @@ import { installGuest } from '../../../src/guest/host/install.ts'
 import type { Check } from '../../../src/plugin-api/index.ts'
 import { probeImages } from '../files/disk.ts'
 import { erase } from '../host/erase.ts'
-import { type Ground, newProbe } from '../host/layout.ts'
-import { mountsBelow } from '../host/mounts.ts'
+import { type Host, newProbeName } from '../host/layout.ts'
+import { listMountsBelow } from '../host/mounts.ts'
 import { getNsjail, guestDirectory } from '../host/programs.ts'
-import { END_ID, firstIdOf } from '../host/user-ids.ts'
+import { END_ID, getFirstId } from '../host/user-ids.ts'
 import { probeCgroups } from '../jail/cgroup.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
 import { remedyFor } from './remedies.ts'
@@ -17,28 +17,28 @@ import { remedyFor } from './remedies.ts'
 const required = true
 
 /** Tries what environments need, in a jail like theirs, and leaves nothing behind. Takes some milliseconds when all is well. */
-export async function probeHost(ground: Ground, executable: string, nsjailPath?: string): Promise<Check[]> {
-  const isNew = !existsSync(ground.dataDirectory)
-  await mkdir(ground.dataDirectory, { recursive: true, mode: 0o700 })
-  const directory = join(ground.dataDirectory, newProbe())
+export async function probeHost(host: Host, executable: string, nsjailPath?: string): Promise<Check[]> {
+  const isNew = !existsSync(host.dataDirectory)
+  await mkdir(host.dataDirectory, { recursive: true, mode: 0o700 })
+  const directory = join(host.dataDirectory, newProbeName())
   await mkdir(directory, { mode: 0o700 })
   try {
     const [level, jail, images, cgroups] = await Promise.all([
-      isolation(ground),
-      jailChecks(ground, directory, executable, nsjailPath),
-      imageCheck(ground, directory),
-      cgroupCheck(ground),
+      isolation(host),
+      jailChecks(host, directory, executable, nsjailPath),
+      imageCheck(host, directory),
+      cgroupCheck(host),
     ])
-    return [level, ...jail, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(ground))]
+    return [level, ...jail, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(host))]
   } finally {
     await erase(directory)
-    if (isNew) await rmdir(ground.dataDirectory).catch(() => {})
+    if (isNew) await rmdir(host.dataDirectory).catch(() => {})
   }
 }
 
-async function isolation({ root, uid }: Ground): Promise<Check> {
+async function isolation({ isRoot, uid }: Host): Promise<Check> {
   const name = 'isolation'
-  if (!root) {
+  if (!isRoot) {
     const detail = `as ordinary user ${uid}: sandboxes share the user id, have one user inside, and memory and cpu are not limited`
     return { name, ok: true, required: false, detail }
   }
@@ -56,40 +56,35 @@ async function hasRanges(): Promise<boolean> {
   const map = await readFile('/proc/self/uid_map', 'utf8')
   return map.split('\n').some(line => {
     const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
-    return first <= firstIdOf(0) && first + count >= END_ID
+    return first <= getFirstId(0) && first + count >= END_ID
   })
 }
 
 /** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
-async function jailChecks(
-  ground: Ground,
-  directory: string,
-  executable: string,
-  nsjailPath?: string,
-): Promise<Check[]> {
+async function jailChecks(host: Host, directory: string, executable: string, nsjailPath?: string): Promise<Check[]> {
   let nsjail: string
   let guest: string | undefined
   try {
-    nsjail = await getNsjail(ground.dataDirectory, nsjailPath)
+    nsjail = await getNsjail(host.dataDirectory, nsjailPath)
   } catch (error) {
     return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
   }
   try {
-    guest = await guestThere(ground.dataDirectory, executable)
+    guest = await guestThere(host.dataDirectory, executable)
   } catch (error) {
     return [failed('guest', error, 'Make room in the data directory, and let the server write there.')]
   }
-  const whole = await outcome(() => probeJail(ground, directory, nsjail, guest))
-  if (whole === undefined) return passed(ground, nsjail)
+  const whole = await outcome(() => probeJail(host, directory, nsjail, guest))
+  if (whole === undefined) return passed(host, nsjail)
 
-  const place = await placeChecks(ground)
+  const fileSystem = await fileSystemChecks(host)
   const plain = await outcome(() => runPlain(nsjail))
-  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail)), ...place]
+  if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail)), ...fileSystem]
   const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
   const seccomp = await outcome(() => runWithSeccomp(nsjail))
-  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...place]
-  if (place.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...place]
-  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...place]
+  if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...fileSystem]
+  if (fileSystem.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...fileSystem]
+  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...fileSystem]
 }
 
 /** The guest of this build as sandboxes get it, made again when it is damaged. Undefined before the first sandbox. */
@@ -103,7 +98,7 @@ async function guestThere(dataDirectory: string, executable: string): Promise<st
 const OVERLAY = 0x794c7630
 
 /** What the kernel only calls an invalid argument: an overlay cannot write to another, nor have its owners shifted. */
-async function placeChecks({ dataDirectory }: Ground): Promise<Check[]> {
+async function fileSystemChecks({ dataDirectory }: Host): Promise<Check[]> {
   const { type } = await statfs(dataDirectory)
   if (type !== OVERLAY) return []
   const detail = `${dataDirectory} is on an overlay, as all of a container but its volumes is`
@@ -117,38 +112,38 @@ function partOf(problem: string): string {
   return /^(mount|move_mount|open_tree) /.test(problem) ? 'mounts' : 'overlay'
 }
 
-function passed({ root }: Ground, nsjail: string): Check[] {
+function passed({ isRoot }: Host, nsjail: string): Check[] {
   const checks: Check[] = [
     { name: 'nsjail', ok: true, required, detail: nsjail },
     { name: 'overlay', ok: true, required, detail: 'mounts in the data directory, inside a jail' },
     { name: 'seccomp', ok: true, required, detail: 'the policy compiles and holds' },
   ]
-  if (root) checks.push({ name: 'idmapped mounts', ok: true, required, detail: 'work in the data directory' })
+  if (isRoot) checks.push({ name: 'idmapped mounts', ok: true, required, detail: 'work in the data directory' })
   return checks
 }
 
 function localChecks(): Check[] {
-  const [mount] = mountsBelow('/usr/local')
+  const [mount] = listMountsBelow('/usr/local')
   if (mount === undefined) return []
   const detail = `${mount} is a mount: sandboxes on the host's base cannot install programs into /usr/local`
   const remedy = 'Mount it elsewhere.'
   return [{ name: '/usr/local', ok: false, required: false, detail, remedy }]
 }
 
-async function cgroupCheck({ root, dataDirectory }: Ground): Promise<Check> {
+async function cgroupCheck({ isRoot, dataDirectory }: Host): Promise<Check> {
   const name = 'cgroups'
-  const limited = root ? await probeCgroups(dataDirectory) : []
+  const limited = isRoot ? await probeCgroups(dataDirectory) : []
   if (limited.length === 3) return { name, ok: true, required: false, detail: `writable: ${limited.join(', ')}` }
   const detail = limited.length > 0 ? `only ${limited.join(', ')} can be limited` : 'no cgroup can be written'
-  const remedy = root
+  const remedy = isRoot
     ? 'Give the server a writable /sys/fs/cgroup with the memory, pids and cpu controllers.'
     : 'Run the server as root to limit memory and cpu.'
   return { name, ok: false, required: false, detail, remedy }
 }
 
-async function imageCheck(ground: Ground, directory: string): Promise<Check> {
+async function imageCheck(host: Host, directory: string): Promise<Check> {
   const name = 'disk images'
-  if (!ground.root) {
+  if (!host.isRoot) {
     const detail = 'need root: the disk limit of a sandbox is watched instead'
     return { name, ok: false, required: false, detail, remedy: 'Run the server as root to limit disks exactly.' }
   }
@@ -169,11 +164,11 @@ const sysctls = [
 ]
 
 /** Settings that can forbid user namespaces. Not required by themselves: a jail that runs has passed them. */
-async function userNamespaceChecks(ground: Ground): Promise<Check[]> {
+async function userNamespaceChecks(host: Host): Promise<Check[]> {
   const checks: Check[] = []
   for (const { path, bad, fix, root = false } of sysctls) {
     const value = (await readFile(path, 'utf8').catch(() => '')).trim()
-    if (value !== bad || (ground.root && !root)) continue
+    if (value !== bad || (host.isRoot && !root)) continue
     checks.push({ name: 'user namespaces', ok: false, required: false, detail: `${path} is ${value}`, remedy: fix })
   }
   return checks

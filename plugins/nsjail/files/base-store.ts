@@ -3,11 +3,11 @@ import { mkdir, readdir, realpath, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncPath } from '../../../src/disk/lasting-files.ts'
 import { erase } from '../host/erase.ts'
-import { basesDirectory, isSafeId, placeOf, sandboxesDirectory } from '../host/layout.ts'
-import { readMeta } from '../host/record.ts'
-import { run } from '../host/run-program.ts'
+import { getEnvironmentPaths, isSafeId, namedBasesDirectory, sandboxesDirectory } from '../host/layout.ts'
+import { readRecord } from '../host/record.ts'
+import { runProgram } from '../host/run-program.ts'
 import { decompress } from './decompress.ts'
-import { flawOf, isBaseName } from './resolve-base.ts'
+import { findFlaw, isBaseName } from './resolve-base.ts'
 import { readTar } from './tar.ts'
 import { unpack } from './unpack.ts'
 
@@ -26,7 +26,7 @@ export interface Bases {
 
 /** Works beside a server on the same data directory. */
 export function openBases(dataDirectory: string): Bases {
-  const parent = basesDirectory(dataDirectory)
+  const parent = namedBasesDirectory(dataDirectory)
   const pathOf = (name: string) => {
     if (!isBaseName(name)) {
       throw new Error(`${JSON.stringify(name)} cannot be a base's name: letters, digits, dots, hyphens and underscores`)
@@ -36,7 +36,7 @@ export function openBases(dataDirectory: string): Bases {
   /** Servers know their data directory by its real path. */
   const usersOf = async (name: string) => {
     const path = join(await realpath(parent), name)
-    return (await baseOfEach(dataDirectory)).filter(used => used === path).length
+    return (await listUsedBases(dataDirectory)).filter(used => used === path).length
   }
 
   return {
@@ -50,10 +50,10 @@ export function openBases(dataDirectory: string): Bases {
       try {
         await mkdir(draft, { mode: 0o700 })
         await unpack(readTar(decompress(tarball)), draft, { keepsOwners: process.geteuid?.() === 0 })
-        const flaw = flawOf(draft)
+        const flaw = findFlaw(draft)
         if (flaw) throw new Error(`it ${flaw}. Wanted is what docker export or debootstrap gives`)
         // After a loss of power there must be no name of what the disk has not.
-        await run(['sync', '-f', draft], 0).catch(() => {})
+        await runProgram(['sync', '-f', draft], 0).catch(() => {})
         // Fails when another add was faster: a directory that has something in it is not replaced.
         await rename(draft, path).catch(error => {
           throw existsSync(path) ? taken() : error
@@ -94,7 +94,7 @@ const newDraft = () => `.draft-${process.pid}-${crypto.randomUUID()}`
 
 /** Erases what adds and removals that were cut short have left; those of processes that run are left alone. */
 export async function sweepBases(dataDirectory: string): Promise<void> {
-  const parent = basesDirectory(dataDirectory)
+  const parent = namedBasesDirectory(dataDirectory)
   for (const name of await readdir(parent).catch(() => [])) {
     const [, pid] = /^\.draft-(\d+)-/.exec(name) ?? []
     if (pid && !existsSync(`/proc/${pid}`)) await erase(join(parent, name))
@@ -102,12 +102,12 @@ export async function sweepBases(dataDirectory: string): Promise<void> {
 }
 
 /** What each sandbox of a data directory is based on. One whose file is damaged cannot start on anything. */
-async function baseOfEach(dataDirectory: string): Promise<(string | undefined)[]> {
+async function listUsedBases(dataDirectory: string): Promise<(string | undefined)[]> {
   const ids = (await readdir(sandboxesDirectory(dataDirectory)).catch(() => [])).filter(isSafeId)
   return Promise.all(
     ids.map(id =>
-      readMeta(placeOf(dataDirectory, id)).then(
-        meta => meta?.base,
+      readRecord(getEnvironmentPaths(dataDirectory, id)).then(
+        record => record?.base,
         () => undefined,
       ),
     ),

@@ -1,6 +1,6 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { lastWords } from '../host/stderr.ts'
+import { tailOf } from '../host/stderr.ts'
 
 const magics = [
   { bytes: [0x1f, 0x8b], open: (packed: AsyncIterable<Uint8Array>) => through(packed, createGunzip()) },
@@ -50,5 +50,5 @@ async function* unxz(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   yield* child.stdout
   const problems = await new Response(child.stderr).text()
   await fed
-  if ((await child.exited) !== 0) throw new Error(lastWords(problems) || 'it could not be read to its end')
+  if ((await child.exited) !== 0) throw new Error(tailOf(problems) || 'it could not be read to its end')
 }

@@ -15,7 +15,7 @@ export async function boundDirtyPages(target: string, diskSpace: DiskSpace | und
   const { reserveMb = 0 } = diskSpace?.state ?? {}
   if (reserveMb === 0) return
   const maxBytes = Math.max(MIN_MB, Math.min(MAX_MB, Math.floor(reserveMb / PART))) * MB
-  const device = `/sys/class/bdi/${numbersOf((await stat(target)).dev)}`
+  const device = `/sys/class/bdi/${toDeviceNumbers((await stat(target)).dev)}`
   await writeFile(`${device}/max_bytes`, String(maxBytes))
     .then(() => writeFile(`${device}/strict_limit`, '1'))
     .catch(() => {})
@@ -30,7 +30,7 @@ export async function unboundDirtyPages(device: string): Promise<void> {
 }
 
 /** `major:minor`, as the kernel packs them into a number. */
-function numbersOf(device: number): string {
+function toDeviceNumbers(device: number): string {
   const number = BigInt(device)
   const major = (number >> 8n) & 0xfffn
   const minor = (number & 0xffn) | ((number >> 12n) & 0xfff00n)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { DiskSpace } from '../../../src/plugin-api/index.ts'
 import type { Descriptor } from '../host/descriptor.ts'
 import { cloneMount, detachMount } from '../host/linux.ts'
-import { run } from '../host/run-program.ts'
+import { runProgram } from '../host/run-program.ts'
 import { boundDirtyPages, unboundDirtyPages } from './dirty-pages.ts'
 
 /** Below this size a file system has no room for a journal of its own choice. */
@@ -26,7 +26,7 @@ export interface NewDisk {
 export async function makeDisk(
   directory: string,
   sizeMb: number,
-  fill: (box: string) => void,
+  fill: (disk: string) => void,
   diskSpace?: DiskSpace,
 ): Promise<NewDisk> {
   const name = crypto.randomUUID()
@@ -37,7 +37,7 @@ export async function makeDisk(
     await mountImage(image, target, diskSpace)
     fill(target)
     // What is made of it must be whole after a loss of power, and it is made ahead: nobody waits for this.
-    await run(['sync', '-f', target])
+    await runProgram(['sync', '-f', target])
     return { image, mount: cloneMount(target) }
   } catch (error) {
     await rm(image, { force: true })
@@ -68,20 +68,20 @@ async function format(path: string, sizeMb: number): Promise<void> {
   const journal = sizeMb < OWN_JOURNAL_FROM_MB ? [] : ['-J', `size=${JOURNAL_MB}`]
   // The file is all holes: nothing has to be zeroed, now or in the background.
   const lazy = ['-E', 'nodiscard,lazy_itable_init=1,lazy_journal_init=1', '-O', '^resize_inode']
-  await run(['mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', ...lazy, ...journal, path])
+  await runProgram(['mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', ...lazy, ...journal, path])
 }
 
 /** mount(8) finds a free loop device and refuses or shares one that has the image already: two would corrupt it. */
 export async function mountImage(image: string, target: string, diskSpace?: DiskSpace): Promise<void> {
   const options = 'loop,nosuid,nodev,noatime,noinit_itable,discard'
-  await run(['mount', '-n', '-t', 'ext4', '-o', options, image, target])
+  await runProgram(['mount', '-n', '-t', 'ext4', '-o', options, image, target])
   await boundDirtyPages(target, diskSpace)
 }
 
 /** Resolves when no loop device has the image, which is as soon as its last mount is gone. False when one stays. */
 export async function imageReleased(image: string): Promise<boolean> {
   const deadline = performance.now() + RELEASED_WITHIN_MS
-  while (await deviceOf(image)) {
+  while (await findLoopDevice(image)) {
     if (performance.now() > deadline) return false
     await Bun.sleep(RELEASED_POLL_MS)
   }
@@ -90,7 +90,7 @@ export async function imageReleased(image: string): Promise<boolean> {
 
 /** Does `work`, which is to let go of an image, and waits until it is released, as `imageReleased`. */
 export async function releaseImage(image: string, work: () => Promise<void>): Promise<boolean> {
-  const device = await deviceOf(image)
+  const device = await findLoopDevice(image)
   await work()
   const isReleased = await imageReleased(image)
   if (device && isReleased) await unboundDirtyPages(device)
@@ -98,7 +98,7 @@ export async function releaseImage(image: string, work: () => Promise<void>): Pr
 }
 
 /** The loop device that has it. */
-async function deviceOf(image: string): Promise<string | undefined> {
+async function findLoopDevice(image: string): Promise<string | undefined> {
   const devices = (await readdir('/sys/block').catch(() => [])).filter(name => name.startsWith('loop'))
   const files = await Promise.all(
     devices.map(name => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => '')),

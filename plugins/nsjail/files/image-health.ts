@@ -1,6 +1,6 @@
 import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run } from '../host/run-program.ts'
+import { runProgram } from '../host/run-program.ts'
 
 /** Of ext4's superblock, which begins after so many bytes. */
 const SUPERBLOCK_AT = 1024
@@ -24,7 +24,7 @@ const check = 'e2fsck "$1" "$2" >/dev/null || test $? -lt 4'
 export async function mendImage(image: string, { force = false } = {}): Promise<boolean> {
   const { hasErrors, isClean } = await stateOf(image)
   if (isClean && !hasErrors && !force) return false
-  await run(['sh', '-c', check, 'sh', hasErrors || force ? '-fy' : '-y', image], WITHIN_MS).catch(error => {
+  await runProgram(['sh', '-c', check, 'sh', hasErrors || force ? '-fy' : '-y', image], WITHIN_MS).catch(error => {
     throw new Error(`the disk of the sandbox is damaged, and e2fsck could not mend it: ${error.message}`)
   })
   return true
@@ -50,10 +50,10 @@ export async function findFailedImages(): Promise<Set<string>> {
   const failed = new Set<string>()
   for (const device of devices) {
     const count = Number(await readFile(join(MOUNTED, device, 'errors_count'), 'utf8').catch(() => '0'))
-    if (count > 0) failed.add(await backingFileOf(device))
+    if (count > 0) failed.add(await readBackingFile(device))
   }
   return failed
 }
 
-const backingFileOf = async (device: string) =>
+const readBackingFile = async (device: string) =>
   (await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8').catch(() => '')).trimEnd()

@@ -12,11 +12,11 @@ export interface Layers {
   localWork: string
 }
 
-export const layersOf = (box: string): Layers => ({
-  upper: join(box, 'upper'),
-  work: join(box, 'work'),
-  local: join(box, 'local'),
-  localWork: join(box, 'local-work'),
+export const toLayers = (disk: string): Layers => ({
+  upper: join(disk, 'upper'),
+  work: join(disk, 'work'),
+  local: join(disk, 'local'),
+  localWork: join(disk, 'local-work'),
 })
 
 /** The ids outside of the jail's root. */
@@ -46,21 +46,21 @@ const localDirectories = [
 
 /**
  * Fills a new disk, which no jail has seen: the layers, what the base lacks of the expected directories, and with
- * `host` the directories of /usr/local. Everything belongs to the jail's root.
+ * `isHostBase` the directories of /usr/local. Everything belongs to the jail's root.
  */
-export function prepareLayers(box: string, base: string, owner: Owner, host: boolean): void {
-  const layers = layersOf(box)
+export function prepareLayers(disk: string, base: string, owner: Owner, isHostBase: boolean): void {
+  const layers = toLayers(disk)
   for (const path of Object.values(layers)) makeDirectory(path, 0o755, owner)
   for (const { path, mode } of expected) completeDirectory(layers.upper, base, path, mode, owner)
   for (const path of rootFiles) completeFile(layers.upper, base, path, owner)
-  if (host) {
+  if (isHostBase) {
     for (const path of hostLocalDirectories()) makeDirectory(join(layers.local, path), 0o755, owner)
   }
 }
 
 /** Gives the overlays empty room to work in: what a file system that failed has left there keeps them read-only. No jail runs. */
-export async function renewWork(box: string, owner: Owner): Promise<void> {
-  for (const [name, path] of Object.entries(layersOf(box))) {
+export async function renewWork(disk: string, owner: Owner): Promise<void> {
+  for (const [name, path] of Object.entries(toLayers(disk))) {
     if (!/work$/i.test(name)) continue
     await erase(path)
     makeDirectory(path, 0o755, owner)

@@ -2,40 +2,42 @@ import { lstatSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { ApiError } from '../../../src/errors.ts'
-import { basesDirectory, type Ground } from '../host/layout.ts'
+import { type Host, namedBasesDirectory } from '../host/layout.ts'
 import { isLayerPath } from '../jail/layer-path.ts'
 
 /** The base that is made of the host. */
-export const HOST = 'host'
+export const HOST_BASE = 'host'
 
-export const isBaseName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && name !== HOST
+export const isBaseName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && name !== HOST_BASE
 
 /**
  * The real path of a root file system on the host that an environment may be based on: that of an absolute path, or the
  * one that was added under this name. Throws invalid_request with what is wrong.
  */
-export async function resolveBase(ground: Ground, base: string): Promise<string> {
+export async function resolveBase(host: Host, base: string): Promise<string> {
   const refuse = (reason: string) => new ApiError('invalid_request', `The base ${base} ${reason}.`)
   const isNamed = !isAbsolute(base)
   if (isNamed && !isBaseName(base)) throw refuse('is neither an absolute path nor the name of a base')
-  const path = await realpath(isNamed ? join(basesDirectory(ground.dataDirectory), base) : base).catch(() => undefined)
+  const path = await realpath(isNamed ? join(namedBasesDirectory(host.dataDirectory), base) : base).catch(
+    () => undefined,
+  )
   if (path === undefined && isNamed) throw refuse(`is not there: add it with threadbox base add ${base} FILE`)
   const kind = path === undefined ? undefined : await lstat(path)
   if (path === undefined || !kind?.isDirectory()) throw refuse('is not a directory')
-  if (`${ground.dataDirectory}/`.startsWith(path === '/' ? path : `${path}/`)) {
+  if (`${host.dataDirectory}/`.startsWith(path === '/' ? path : `${path}/`)) {
     throw refuse("holds the server's own data")
   }
-  if (!ground.root && kind.uid !== ground.uid) {
+  if (!host.isRoot && kind.uid !== host.uid) {
     throw refuse('belongs to another user; without root, sandboxes can only be based on directories of your own')
   }
-  if (!ground.root && !isLayerPath(path)) throw refuse('has a path that is too long or has a comma, colon or backslash')
-  const flaw = flawOf(path)
+  if (!host.isRoot && !isLayerPath(path)) throw refuse('has a path that is too long or has a comma, colon or backslash')
+  const flaw = findFlaw(path)
   if (flaw) throw refuse(flaw)
   return path
 }
 
 /** What makes a directory no root file system for a sandbox. */
-export function flawOf(path: string): string | undefined {
+export function findFlaw(path: string): string | undefined {
   const look = (name: string) => lstatSync(join(path, name), { throwIfNoEntry: false })
   if (!look('bin') && !look('usr')) return 'has no /bin and no /usr: it is no root file system'
   // nsjail mounts there, and would follow a link.

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Descriptor } from '../host/descriptor.ts'
-import { type Place, stagesDirectory } from '../host/layout.ts'
+import { type EnvironmentPaths, stagingRoot } from '../host/layout.ts'
 import { attachMount, cloneMount, detachMount, makeDevice, mountTmpfs } from '../host/linux.ts'
 import { devices } from '../jail/config.ts'
 
@@ -9,9 +9,9 @@ import { devices } from '../jail/config.ts'
  * The mounts that a jail of root is made from, below one tmpfs that its unprivileged ids can pass through: data
  * directories are closed to them. It exists while the jail starts; the jail keeps what it has mounted from there.
  */
-export interface Stage {
+export interface StagingMounts {
   base: string
-  box: string
+  disk: string
   guest: string
   empty: string
   devices: string
@@ -23,18 +23,18 @@ const SIZE_KB = 64
 export const HOST_DEVICES = '/dev'
 
 /** `firstId` is the jail's root: only it, and the host's root, can look in. */
-export function openStage(place: Pick<Place, 'stage'>, firstId: number): Stage {
-  if (mkdirSync(stagesDirectory, { recursive: true })) chmodSync(stagesDirectory, 0o711)
-  closeStage(place)
-  mkdirSync(place.stage, { mode: 0o700 })
+export function openStaging(paths: Pick<EnvironmentPaths, 'staging'>, firstId: number): StagingMounts {
+  if (mkdirSync(stagingRoot, { recursive: true })) chmodSync(stagingRoot, 0o711)
+  closeStaging(paths)
+  mkdirSync(paths.staging, { mode: 0o700 })
   try {
-    mountTmpfs(place.stage, SIZE_KB, firstId)
+    mountTmpfs(paths.staging, SIZE_KB, firstId)
   } catch (error) {
-    rmdirSync(place.stage)
+    rmdirSync(paths.staging)
     throw error
   }
-  const below = (name: string) => join(place.stage, name)
-  const directories = { base: below('base'), box: below('box'), guest: below('guest'), empty: below('empty') }
+  const below = (name: string) => join(paths.staging, name)
+  const directories = { base: below('base'), disk: below('disk'), guest: below('guest'), empty: below('empty') }
   for (const path of Object.values(directories)) mkdirSync(path, { mode: 0o755 })
   return { ...directories, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
 }
@@ -51,16 +51,16 @@ function makeDevices(directory: string): string | undefined {
 }
 
 /** Shows the lower layer with its owners shifted into the jail's range, and the guest's files read-only. */
-export function fillStage(stage: Stage, base: string, guest: string, userNamespace: Descriptor): void {
-  attachMount(cloneMount(base, { userNamespace }), stage.base)
-  attachMount(cloneMount(guest, { readOnly: true }), stage.guest)
+export function fillStaging(staging: StagingMounts, base: string, guest: string, userNamespace: Descriptor): void {
+  attachMount(cloneMount(base, { userNamespace }), staging.base)
+  attachMount(cloneMount(guest, { readOnly: true }), staging.guest)
 }
 
 /** Takes it all away, also what a server that died has left. */
-export function closeStage(place: Pick<Place, 'stage'>): void {
-  if (!existsSync(place.stage)) return
-  while (detachMount(place.stage)) {
+export function closeStaging(paths: Pick<EnvironmentPaths, 'staging'>): void {
+  if (!existsSync(paths.staging)) return
+  while (detachMount(paths.staging)) {
     // One more may be below.
   }
-  rmdirSync(place.stage)
+  rmdirSync(paths.staging)
 }

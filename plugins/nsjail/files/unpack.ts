@@ -44,7 +44,7 @@ export async function unpack(
   }
 
   /** Where a member goes, relative to the root, with its parents made; empty for the root itself. */
-  const placeOf = (name: string): string => {
+  const resolveMember = (name: string): string => {
     const parts = name.split('/').filter(part => part !== '' && part !== '.')
     if (parts.includes('..')) throw new Error('it leads out of the archive')
     for (let depth = 1; depth < parts.length; depth++) makeDirectory(parts.slice(0, depth).join('/'))
@@ -52,19 +52,19 @@ export async function unpack(
   }
 
   const write = async (entry: TarEntry) => {
-    const place = placeOf(entry.name)
-    const path = join(root, place)
+    const relative = resolveMember(entry.name)
+    const path = join(root, relative)
     if (entry.type === 'directory') {
-      if (place !== '') removeOld(path, 'directory')
-      makeDirectory(place)
-      directories.set(place, entry)
+      if (relative !== '') removeOld(path, 'directory')
+      makeDirectory(relative)
+      directories.set(relative, entry)
       if (keepsOwners) chownSync(path, entry.uid, entry.gid)
       return
     }
-    if (place === '') throw new Error('it stands for the whole')
+    if (relative === '') throw new Error('it stands for the whole')
     if (entry.type === 'special') return
-    const target = entry.type === 'hardlink' ? placeOf(entry.linkName) : ''
-    if (entry.type === 'hardlink' && target === place) return
+    const target = entry.type === 'hardlink' ? resolveMember(entry.linkName) : ''
+    if (entry.type === 'hardlink' && target === relative) return
     removeOld(path, entry.type)
     if (entry.type === 'symlink') {
       symlinkSync(entry.linkName, path)

@@ -6,7 +6,7 @@ export interface Descriptor {
   close(): void
 }
 
-export function own(number: number): Descriptor {
+export function ownDescriptor(number: number): Descriptor {
   let isOpen = true
   return {
     number,

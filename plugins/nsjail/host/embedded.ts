@@ -15,7 +15,7 @@ export async function installEmbedded(dataDirectory: string): Promise<string | u
   const contents = await Promise.all(files.map(async path => ({ path, bytes: await readFile(join(source, path)) })))
   const version = contents.reduce((seed, { bytes }) => Bun.hash.wyhash(bytes, seed), 0n)
   const directory = join(dataDirectory, 'nsjail', version.toString(36))
-  const isWhole = () => areThere(directory, contents)
+  const isWhole = () => areInstalled(directory, contents)
   if (!(await isWhole())) {
     const draft = `${directory}.${crypto.randomUUID()}`
     for (const { path, bytes } of contents) await put(join(draft, path), bytes)
@@ -32,7 +32,7 @@ export async function installEmbedded(dataDirectory: string): Promise<string | u
   return join(directory, executable)
 }
 
-async function areThere(directory: string, contents: readonly { path: string; bytes: Buffer }[]): Promise<boolean> {
+async function areInstalled(directory: string, contents: readonly { path: string; bytes: Buffer }[]): Promise<boolean> {
   const found = await Promise.all(contents.map(({ path }) => readFile(join(directory, path)).catch(() => undefined)))
   return contents.every(({ bytes }, index) => found[index]?.equals(bytes))
 }

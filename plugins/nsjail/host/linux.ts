@@ -2,7 +2,7 @@ import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import { basename, dirname } from 'node:path'
-import { type Descriptor, own } from './descriptor.ts'
+import { type Descriptor, ownDescriptor } from './descriptor.ts'
 
 const SYS_MOVE_MOUNT = 429
 const SYS_OPEN_TREE = 428
@@ -108,7 +108,9 @@ export interface CloneOptions {
 export function cloneMount(path: string, { readOnly = false, userNamespace }: CloneOptions = {}): Descriptor {
   const source = text(path)
   const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
-  const tree = own(checked(`open_tree ${path}`, libc().syscall(SYS_OPEN_TREE, AT_FDCWD, ptr(source), flags, 0, 0)))
+  const tree = ownDescriptor(
+    checked(`open_tree ${path}`, libc().syscall(SYS_OPEN_TREE, AT_FDCWD, ptr(source), flags, 0, 0)),
+  )
   const set = (readOnly ? MOUNT_ATTR_RDONLY : 0n) | (userNamespace === undefined ? 0n : MOUNT_ATTR_IDMAP)
   if (set === 0n) return tree
   try {
@@ -147,7 +149,7 @@ export function openShortPath(path: string): { path: string; close(): void } {
 /** A listening unix socket, replacing what is at its path. */
 export function listenUnix(socketPath: string): Descriptor {
   rmSync(socketPath, { force: true })
-  const socket = own(checked('socket', libc().socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)))
+  const socket = ownDescriptor(checked('socket', libc().socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)))
   const short = openShortPath(socketPath)
   try {
     const address = Buffer.alloc(2 + Buffer.byteLength(short.path) + 1)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /** What is mounted below a directory of the host, itself not counted. */
-export function mountsBelow(directory: string): string[] {
+export function listMountsBelow(directory: string): string[] {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   return lines.map(line => plain(line.split(' ')[4] ?? '')).filter(path => path.startsWith(`${directory}/`))
 }

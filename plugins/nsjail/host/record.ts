@@ -3,62 +3,63 @@ import { readFile, realpath, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Limits } from '../../../src/plugin-api/index.ts'
 import { isObject, objectOf, parseJson } from '../../../src/read/json.ts'
-import type { Place } from './layout.ts'
-import { isSlot } from './user-ids.ts'
+import type { EnvironmentPaths } from './layout.ts'
+import { isUserIdRange, type UserIdRange } from './user-ids.ts'
 
 /** What an environment is, for as long as it exists. Its file is written last: an environment without it is no more than a try. */
-export interface Meta {
+export interface EnvironmentRecord {
   /** Number of its range of user ids. Undefined when it was made by an ordinary user. */
-  slot?: number
+  userIdRange?: UserIdRange
   /** The lower layer, on the host. */
   base: string
   /** The base is made of the host: its /usr is shown too. */
-  host: boolean
+  isHostBase: boolean
   /** Its disk is an image of the size that is the limit. */
-  image: boolean
+  hasImage: boolean
   limits: Limits
 }
 
 const VERSION = 1
 const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 
-/** Writes it beside its place. The environment exists once the returned function has moved it there. */
-export async function draftMeta(place: Place, meta: Meta): Promise<() => void> {
-  const draft = `${place.meta}.new`
-  const text = `${JSON.stringify({ version: VERSION, id: place.id, ...meta })}\n`
+/** Writes it beside its paths. The environment exists once the returned function has moved it there. */
+export async function draftRecord(paths: EnvironmentPaths, record: EnvironmentRecord): Promise<() => void> {
+  const draft = `${paths.record}.new`
+  const { userIdRange: slot, base, isHostBase: host, hasImage: image, limits } = record
+  const text = `${JSON.stringify({ version: VERSION, id: paths.id, slot, base, host, image, limits })}\n`
   await writeFile(draft, text, { mode: 0o600, flush: true })
-  return () => renameSync(draft, place.meta)
+  return () => renameSync(draft, paths.record)
 }
 
 /** Undefined when the environment does not exist. Throws when its file is damaged. */
-export async function readMeta(place: Place): Promise<Meta | undefined> {
-  const content = await readFile(place.meta, 'utf8').catch((error: NodeJS.ErrnoException) => {
+export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRecord | undefined> {
+  const content = await readFile(paths.record, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
     throw error
   })
   if (content === undefined) return undefined
-  const meta = parseMeta(content, place.id)
-  if (!meta) throw new Error(`${place.meta} is damaged`)
-  return { ...meta, base: await ownBase(place, meta.base) }
+  const record = parseRecord(content, paths.id)
+  if (!record) throw new Error(`${paths.record} is damaged`)
+  return { ...record, base: await relocateBase(paths, record.base) }
 }
 
 /** A data directory that was moved or copied has brought its bases along: the path is that of where it was made. */
-async function ownBase(place: Place, base: string): Promise<string> {
+async function relocateBase(paths: EnvironmentPaths, base: string): Promise<string> {
   const [parent, former] = [basename(dirname(base)), dirname(dirname(base))]
   // A directory of the operator's own may have such a name too.
   const isFormer = !existsSync(former) || existsSync(join(former, 'threadbox.db'))
   if ((parent !== 'base' && parent !== 'bases') || !isFormer) return base
-  const own = join(dirname(dirname(place.directory)), parent, basename(base))
+  const own = join(dirname(dirname(paths.directory)), parent, basename(base))
   return realpath(own).catch(() => base)
 }
 
-function parseMeta(content: string, id: string): Meta | undefined {
+function parseRecord(content: string, id: string): EnvironmentRecord | undefined {
   const { version, id: named, slot, base, host, image, limits: given } = objectOf(parseJson(content)) ?? {}
   if (version !== VERSION || named !== id) return undefined
-  if (slot !== undefined && !isSlot(slot)) return undefined
+  if (slot !== undefined && !isUserIdRange(slot)) return undefined
   if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
   const limits = parseLimits(given)
-  return limits && { ...(slot === undefined ? {} : { slot }), base, host, image, limits }
+  return limits && { ...(slot !== undefined && { userIdRange: slot }), base, isHostBase: host, hasImage: image, limits }
 }
 
 function parseLimits(value: unknown): Limits | undefined {

@@ -1,4 +1,4 @@
-import { lastWords } from './stderr.ts'
+import { tailOf } from './stderr.ts'
 
 const TIMEOUT_MS = 60_000
 
@@ -6,7 +6,7 @@ const TIMEOUT_MS = 60_000
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Runs a program of the host with an empty environment; 0 ms is no limit. Rejects with its last words when it fails. */
-export async function run(command: readonly string[], timeoutMs = TIMEOUT_MS): Promise<string> {
+export async function runProgram(command: readonly string[], timeoutMs = TIMEOUT_MS): Promise<string> {
   const child = Bun.spawn([...command], {
     stdin: 'ignore',
     stdout: 'pipe',
@@ -22,5 +22,5 @@ export async function run(command: readonly string[], timeoutMs = TIMEOUT_MS): P
   ])
   if (exitCode === 0) return output
   const reason = child.signalCode === 'SIGKILL' ? 'killed or timed out' : `exit ${exitCode}`
-  throw new Error(lastWords(problems) || `${command[0] ?? ''}: ${reason}`)
+  throw new Error(tailOf(problems) || `${command[0] ?? ''}: ${reason}`)
 }

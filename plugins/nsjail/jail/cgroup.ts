@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { mkdir, readdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Limits } from '../../../src/plugin-api/index.ts'
-import { childrenOf, kill } from './jail.ts'
+import { kill, listChildren } from './jail.ts'
 
 const ROOT = '/sys/fs/cgroup'
 const PARENT = 'threadbox'
@@ -27,7 +27,7 @@ interface Setting {
 
 export interface Cgroups {
   /** Files that a process writes its pid to, to enter. */
-  entrances: string[]
+  procsFiles: string[]
   /** What is limited by them. */
   limited: Controller[]
 }
@@ -35,7 +35,7 @@ export interface Cgroups {
 /** One tree of all controllers (version 2) or a tree for each (version 1). */
 const isUnified = () => existsSync(join(ROOT, 'cgroup.controllers'))
 
-const directoryOf = (controller: Controller, id: string) =>
+const cgroupDirectory = (controller: Controller, id: string) =>
   isUnified() ? join(ROOT, PARENT, id) : join(ROOT, controller, PARENT, id)
 
 /**
@@ -43,23 +43,23 @@ const directoryOf = (controller: Controller, id: string) =>
  * is left out: it is missing in `limited`. Only root makes any.
  */
 export async function makeCgroups(id: string, limits: Limits): Promise<Cgroups> {
-  const entrances = new Set<string>()
+  const procsFiles = new Set<string>()
   const limited: Controller[] = []
   for (const controller of controllers) {
-    const settings = settingsOf(controller, limits)
+    const settings = toSettings(controller, limits)
     if (settings.length === 0) continue
-    const directory = directoryOf(controller, id)
+    const directory = cgroupDirectory(controller, id)
     try {
       if (isUnified()) await delegate(controller)
       await mkdir(directory, { recursive: true })
       for (const setting of settings) await apply(directory, setting)
-      entrances.add(join(directory, 'cgroup.procs'))
+      procsFiles.add(join(directory, 'cgroup.procs'))
       limited.push(controller)
     } catch {
-      if (!entrances.has(join(directory, 'cgroup.procs'))) await rmdir(directory).catch(() => {})
+      if (!procsFiles.has(join(directory, 'cgroup.procs'))) await rmdir(directory).catch(() => {})
     }
   }
-  return { entrances: [...entrances], limited }
+  return { procsFiles: [...procsFiles], limited }
 }
 
 /**
@@ -67,19 +67,19 @@ export async function makeCgroups(id: string, limits: Limits): Promise<Cgroups> 
  * kernel lets a first move wait for all CPUs, some 10 ms, so this is done while the guest starts: before it answers,
  * nothing of the sandbox's own has run.
  */
-export async function enterCgroups(nsjail: number, entrances: readonly string[]): Promise<void> {
-  for (const entrance of entrances) await writeFile(entrance, String(nsjail))
-  for (const pid of await childrenOf(nsjail)) {
-    for (const entrance of entrances) await writeFile(entrance, String(pid))
+export async function enterCgroups(nsjail: number, procsFiles: readonly string[]): Promise<void> {
+  for (const procsFile of procsFiles) await writeFile(procsFile, String(nsjail))
+  for (const pid of await listChildren(nsjail)) {
+    for (const procsFile of procsFiles) await writeFile(procsFile, String(pid))
   }
 }
 
 /** Whether the processes of a jail that was found running are in its cgroups: a server may have died before. */
-export async function areInside(nsjail: number, id: string, entrances: readonly string[]): Promise<boolean> {
-  const pids = [nsjail, ...(await childrenOf(nsjail))]
+export async function areInCgroups(nsjail: number, id: string, procsFiles: readonly string[]): Promise<boolean> {
+  const pids = [nsjail, ...(await listChildren(nsjail))]
   const lists = await Promise.all(pids.map(pid => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
   const count = (list: string) => list.split('\n').filter(line => line.endsWith(`/${PARENT}/${id}`)).length
-  return lists.every(list => count(list) === entrances.length)
+  return lists.every(list => count(list) === procsFiles.length)
 }
 
 /** Which controllers can be written here; makes and removes a cgroup, of the data directory's name, to find out. */
@@ -95,7 +95,7 @@ export async function probeCgroups(dataDirectory: string): Promise<Controller[]>
 /** Removes what processes that were killed while they tried have left. */
 export async function removeDeadProbes(dataDirectory: string): Promise<void> {
   const prefix = probePrefix(dataDirectory)
-  const parents = new Set(controllers.map(controller => dirname(directoryOf(controller, prefix))))
+  const parents = new Set(controllers.map(controller => dirname(cgroupDirectory(controller, prefix))))
   const names = (await Promise.all([...parents].map(parent => readdir(parent).catch(() => [])))).flat()
   for (const name of new Set(names.filter(each => each.startsWith(prefix)))) {
     if (!existsSync(`/proc/${name.slice(prefix.length)}`)) await removeCgroups(name)
@@ -106,7 +106,7 @@ const probePrefix = (dataDirectory: string) => `probe-${Bun.hash(realpathSync(da
 
 /** Ends what is left in an environment's cgroups and removes them. Rejects when they stay busy. */
 export async function removeCgroups(id: string): Promise<void> {
-  const directories = new Set(controllers.map(controller => directoryOf(controller, id)))
+  const directories = new Set(controllers.map(controller => cgroupDirectory(controller, id)))
   for (const directory of directories) {
     if (existsSync(directory)) await remove(directory)
   }
@@ -116,15 +116,15 @@ export async function removeCgroups(id: string): Promise<void> {
  * Brings what else is in a jail that was started by an earlier version, whose cgroups had the bare id as their name. `nsjail` was
  * found to be this data directory's: that of another may be in cgroups of that name too, and is left alone.
  */
-export async function leaveFormerCgroups(nsjail: number, id: string, entrances: readonly string[]): Promise<void> {
-  const inside = await namespacePidsOf(nsjail)
+export async function leaveFormerCgroups(nsjail: number, id: string, procsFiles: readonly string[]): Promise<void> {
+  const inside = await readPidNamespaces(nsjail)
   for (const controller of controllers) {
-    const former = directoryOf(controller, id)
+    const former = cgroupDirectory(controller, id)
     const pids = await readFile(join(former, 'cgroup.procs'), 'utf8').catch(() => '')
     for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
-      if (!inside.has(await namespaceOf(pid))) continue
+      if (!inside.has(await readPidNamespace(pid))) continue
       // It may end meanwhile.
-      for (const entrance of entrances) await writeFile(entrance, String(pid)).catch(() => {})
+      for (const procsFile of procsFiles) await writeFile(procsFile, String(pid)).catch(() => {})
     }
   }
   await removeFormerCgroups(id)
@@ -132,15 +132,15 @@ export async function leaveFormerCgroups(nsjail: number, id: string, entrances: 
 
 /** Those of an earlier version, if nothing is in them. */
 export async function removeFormerCgroups(id: string): Promise<void> {
-  for (const controller of controllers) await rmdir(directoryOf(controller, id)).catch(() => {})
+  for (const controller of controllers) await rmdir(cgroupDirectory(controller, id)).catch(() => {})
 }
 
 /** The namespaces of processes that the jail's pid 1 and what it has made are in. */
-async function namespacePidsOf(nsjail: number): Promise<Set<string>> {
-  return new Set((await Promise.all((await childrenOf(nsjail)).map(namespaceOf))).filter(name => name !== ''))
+async function readPidNamespaces(nsjail: number): Promise<Set<string>> {
+  return new Set((await Promise.all((await listChildren(nsjail)).map(readPidNamespace))).filter(name => name !== ''))
 }
 
-const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '')
+const readPidNamespace = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '')
 
 async function remove(directory: string): Promise<void> {
   const deadline = performance.now() + REMOVE_WITHIN_MS
@@ -180,7 +180,7 @@ async function apply(directory: string, { file, value, optional = false }: Setti
   await writeFile(path, value)
 }
 
-function settingsOf(controller: Controller, { memoryMb, processes, cpus }: Limits): Setting[] {
+function toSettings(controller: Controller, { memoryMb, processes, cpus }: Limits): Setting[] {
   const unified = isUnified()
   if (controller === 'memory' && memoryMb !== undefined) {
     const bytes = String(Math.round(memoryMb * 1024 * 1024))

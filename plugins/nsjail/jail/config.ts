@@ -10,14 +10,14 @@ export const GUEST_INSIDE = '/dev/.threadbox'
 export const HOSTNAME = 'sandbox'
 
 /** The jail's ids 0 to count-1 are `firstUid` and up outside. */
-export interface IdRange {
+export interface IdMapping {
   firstUid: number
   firstGid: number
   count: number
 }
 
 export interface JailSpec {
-  ids: IdRange
+  ids: IdMapping
   /** Host directories: the root's layers, and the guest's files. */
   lower: string
   upper: string

@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connectGuest, type GuestConnection } from '../../../src/guest/host/connect.ts'
-import type { Place } from '../host/layout.ts'
+import type { EnvironmentPaths } from '../host/layout.ts'
 import { openShortPath } from '../host/linux.ts'
 
 /** Connects to the guest of a running jail. Rejects when none listens, it ends, or it is silent for `timeoutMs`. */
 export async function dialGuest(
-  place: Place,
+  paths: EnvironmentPaths,
   timeoutMs: number,
   onProxy: (socket: Duplex) => void,
 ): Promise<GuestConnection> {
-  const socket = await dial(place)
+  const socket = await dial(paths)
   const timer = setTimeout(() => socket.destroy(new Error('the guest does not answer')), timeoutMs)
   try {
     return await connectGuest(socket, { onProxy })
@@ -22,8 +22,8 @@ export async function dialGuest(
   }
 }
 
-async function dial(place: Place): Promise<Socket> {
-  const short = openShortPath(place.socket)
+async function dial(paths: EnvironmentPaths): Promise<Socket> {
+  const short = openShortPath(paths.socket)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   try {
     const socket = connect({ path: short.path })

@@ -1,8 +1,8 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Place } from '../host/layout.ts'
+import type { EnvironmentPaths } from '../host/layout.ts'
 import { listenUnix } from '../host/linux.ts'
-import { lastWords } from '../host/stderr.ts'
+import { tailOf } from '../host/stderr.ts'
 
 const DEAD_WITHIN_MS = 10_000
 /** After this long nsjail itself is killed; the kernel then kills what is in the jail. */
@@ -22,10 +22,10 @@ const launcher = [
 ].join('; ')
 
 /** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Its pid. */
-export function launchJail(place: Place, nsjail: string): number {
-  const socket = listenUnix(place.socket)
+export function launchJail(paths: EnvironmentPaths, nsjail: string): number {
+  const socket = listenUnix(paths.socket)
   try {
-    const command = ['/bin/sh', '-c', launcher, 'sh', place.log, place.pid, nsjail, place.config, place.key]
+    const command = ['/bin/sh', '-c', launcher, 'sh', paths.log, paths.pid, nsjail, paths.config, paths.key]
     const child = Bun.spawn(command, { stdio: ['ignore', 'ignore', 'ignore', socket.number], detached: true, env: {} })
     child.unref()
     return child.pid
@@ -35,36 +35,36 @@ export function launchJail(place: Place, nsjail: string): number {
 }
 
 /** Pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
-export async function findJail(place: Place): Promise<number | undefined> {
-  const [first, key] = (await textOf(place.pid)).trim().split(' ')
+export async function findJail(paths: EnvironmentPaths): Promise<number | undefined> {
+  const [first, key] = (await readText(paths.pid)).trim().split(' ')
   const pid = Number(first)
   if (!Number.isInteger(pid) || pid <= 1) return undefined
   // Another process may have got the pid. The directory may have moved since the jail was started; the id has not.
-  const command = (await textOf(`/proc/${pid}/cmdline`)).split('\0')
-  const ending = `/${place.id}/${basename(place.config)}`
+  const command = (await readText(`/proc/${pid}/cmdline`)).split('\0')
+  const ending = `/${paths.id}/${basename(paths.config)}`
   const config = command.find(argument => argument.endsWith(ending))
-  return config !== undefined && (key === place.key || (await isOwn(place, config, key))) ? pid : undefined
+  return config !== undefined && (key === paths.key || (await isOwn(paths, config, key))) ? pid : undefined
 }
 
 /**
  * Whether the jail is of this data directory and not of one that this is a copy of: the copy has the same file with its pid. Jails
  * of earlier versions have no key in it.
  */
-async function isOwn(place: Place, config: string, key: string | undefined): Promise<boolean> {
-  const [own, its] = await Promise.all([place.config, config].map(path => stat(path).catch(() => undefined)))
+async function isOwn(paths: EnvironmentPaths, config: string, key: string | undefined): Promise<boolean> {
+  const [own, its] = await Promise.all([paths.config, config].map(path => stat(path).catch(() => undefined)))
   if (!its) return key === undefined
   return own !== undefined && own.dev === its.dev && own.ino === its.ino
 }
 
 /** Kills every process of a jail; resolves when nsjail has ended too. Does nothing when it does not run. */
-export async function killJail(place: Place): Promise<void> {
-  const pid = await findJail(place)
+export async function killJail(paths: EnvironmentPaths): Promise<void> {
+  const pid = await findJail(paths)
   if (pid === undefined) return
   const start = performance.now()
-  while ((await findJail(place)) === pid) {
+  while ((await findJail(paths)) === pid) {
     const waited = performance.now() - start
-    if (waited > DEAD_WITHIN_MS) throw new Error(`the jail of ${place.id} (process ${pid}) does not end`)
-    const inside = await childrenOf(pid)
+    if (waited > DEAD_WITHIN_MS) throw new Error(`the jail of ${paths.id} (process ${pid}) does not end`)
+    const inside = await listChildren(pid)
     for (const child of inside) kill(child)
     if (inside.length === 0 || waited > PATIENCE_MS) kill(pid)
     await Bun.sleep(POLL_MS)
@@ -72,17 +72,17 @@ export async function killJail(place: Place): Promise<void> {
 }
 
 /** The jail's pid 1 as the host sees it, as soon as nsjail has made it. */
-export async function childrenOf(pid: number): Promise<number[]> {
-  const children = await textOf(`/proc/${pid}/task/${pid}/children`)
+export async function listChildren(pid: number): Promise<number[]> {
+  const children = await readText(`/proc/${pid}/task/${pid}/children`)
   return children.split(' ').map(Number).filter(Boolean)
 }
 
 /** What a jail that did not start said last. */
-export const logOf = async (place: Place) => lastWords(await textOf(place.log))
+export const readLogTail = async (paths: EnvironmentPaths) => tailOf(await readText(paths.log))
 
-export const writeConfig = (place: Place, config: string) => writeFile(place.config, config, { mode: 0o600 })
+export const writeConfig = (paths: EnvironmentPaths, config: string) => writeFile(paths.config, config, { mode: 0o600 })
 
-async function textOf(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }
 

@@ -1,6 +1,6 @@
 import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { type Descriptor, own } from '../host/descriptor.ts'
+import { type Descriptor, ownDescriptor } from '../host/descriptor.ts'
 import { SYSTEM_PATH } from '../host/run-program.ts'
 import { IDS_PER_JAIL } from '../host/user-ids.ts'
 
@@ -24,7 +24,7 @@ export async function openUserNamespace(firstId: number): Promise<Descriptor> {
     const map = `0 ${firstId} ${IDS_PER_JAIL}`
     await writeFile(`/proc/${holder.pid}/uid_map`, map)
     await writeFile(`/proc/${holder.pid}/gid_map`, map)
-    return own(openSync(`/proc/${holder.pid}/ns/user`, 'r'))
+    return ownDescriptor(openSync(`/proc/${holder.pid}/ns/user`, 'r'))
   } finally {
     holder.kill('SIGKILL')
   }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { mountsBelow } from '../host/mounts.ts'
+import { listMountsBelow } from '../host/mounts.ts'
 import { isLayerPath } from './layer-path.ts'
 
 /** A directory of the host that jails see read-only at its own path. */
@@ -15,7 +15,7 @@ export interface Shown {
  * overlay over mounts that a jail may not take apart: a directory above one is bound, and each directory in it is then
  * shown by itself.
  */
-export function showDirectory(path: string, mounts: readonly string[] = mountsBelow(path)): Shown[] {
+export function showDirectory(path: string, mounts: readonly string[] = listMountsBelow(path)): Shown[] {
   if (isLayerPath(path) && !mounts.some(mount => mount.startsWith(`${path}/`))) return [{ path, isOverlay: true }]
   const entries = readdirSync(path, { withFileTypes: true })
   const inside = entries.filter(entry => entry.isDirectory() && isLayerPath(`${path}/${entry.name}`))
@@ -26,4 +26,4 @@ export function showDirectory(path: string, mounts: readonly string[] = mountsBe
  * Whether jails may install programs into /usr/local, which takes an overlay: where something is mounted below it, they
  * see it read-only like the rest of /usr.
  */
-export const mayWriteLocal = (): boolean => mountsBelow('/usr/local').length === 0
+export const mayWriteLocal = (): boolean => listMountsBelow('/usr/local').length === 0

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { childrenOf } from './jail.ts'
+import { listChildren } from './jail.ts'
 
 /** The kernel has mounted an overlay read-only, because it could not use the room it works in. */
 export class ReadOnlyOverlay extends Error {
@@ -10,12 +10,12 @@ export class ReadOnlyOverlay extends Error {
 
 /** Throws ReadOnlyOverlay. */
 export async function assertWritable(nsjail: number): Promise<void> {
-  for (const pid of await childrenOf(nsjail)) {
+  for (const pid of await listChildren(nsjail)) {
     const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')).split('\n')
     for (const mount of mounts) {
-      const [place = '', source = ''] = mount.split(' - overlay ')
+      const [mountPoint = '', source = ''] = mount.split(' - overlay ')
       if (!source) continue
-      const [path, options] = [place.split(' ')[4] ?? '', source.split(' ')[1] ?? '']
+      const [path, options] = [mountPoint.split(' ')[4] ?? '', source.split(' ')[1] ?? '']
       if (options.split(',')[0] === 'ro' && options.includes('upperdir=')) throw new ReadOnlyOverlay(path)
     }
   }
