@@ -96,8 +96,6 @@ const unfinished = [
   'src/core/runtime.ts -> src/core/agents/bundles.ts',
   'src/core/runtime.ts -> src/core/sandboxes/environments.ts',
   'src/core/runtime.ts -> src/core/sandboxes/networks.ts',
-  'plugins/agent-programs/acp/conversation.ts <-> plugins/agent-programs/acp/settings.ts',
-  'plugins/agent-programs/conversation.ts <-> plugins/agent-programs/program.ts',
   'src/core/access/access.ts <-> src/core/runtime.ts <-> src/core/sandboxes/networks.ts <-> src/start/config.ts',
   'src/plugin-api/backend.ts <-> src/plugin-api/environment.ts <-> src/plugin-api/processes.ts',
   'src/runs/keep-storing.ts <-> src/runs/run.ts',

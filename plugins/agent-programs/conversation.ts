@@ -28,6 +28,4 @@ export interface Launch {
 /** A kind of agent program. Throws an ApiError, or an error in words for who chats, when the turn is not possible. */
 export type Plan = (turn: Turn, context: EngineContext) => Launch
 
-export class SessionLost extends Error {}
-
 export const failed = (code: string, message: string): EngineEnd => ({ status: 'failed', error: { code, message } })

@@ -1,4 +1,4 @@
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import { ApiError } from '../../src/errors.ts'
 import type { CheckContext } from '../../src/plugin-api/index.ts'
 
@@ -10,7 +10,7 @@ export async function assertProgram(
   program: string,
   install: string | undefined,
 ): Promise<void> {
-  const { exitCode } = await runShell(environment, {
+  const { exitCode } = await runCommand(environment, {
     command: ['sh', '-c', 'command -v "$1" >/dev/null', 'sh', program],
     ...{ cwd, env, signal, timeoutMs: TIMEOUT_MS },
   })

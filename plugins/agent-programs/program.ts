@@ -1,8 +1,9 @@
 import { lines } from '../../src/environment/lines.ts'
+import { terminateOn } from '../../src/environment/termination.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Environment } from '../../src/plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson } from '../../src/read/json.ts'
-import { SessionLost } from './conversation.ts'
+import { SessionLost } from './errors.ts'
 
 /** A program in a sandbox that takes and gives a JSON object a line. It lives until it is ended, whatever turn started it. */
 export interface Program {
@@ -45,19 +46,15 @@ export async function openProgram<T>(
   begin: (program: Program) => Promise<T>,
 ): Promise<T> {
   const program = await startProgram(environment, options)
-  const late = AbortSignal.any([signal, AbortSignal.timeout(START_MS)])
-  const stop = () => void program.kill()
-  late.addEventListener('abort', stop)
-  if (late.aborted) stop()
+  using termination = terminateOn({ timeoutMs: START_MS, signal }, () => void program.kill())
   try {
     return await begin(program)
   } catch (error) {
     await program.kill()
     if (error instanceof SessionLost) throw error
-    const reason = late.aborted ? `nothing came within ${START_MS / 1000} seconds.` : messageOf(error)
+    const isLate = termination.reason === 'timeout'
+    const reason = isLate ? `nothing came within ${START_MS / 1000} seconds.` : messageOf(error)
     throw new Error(`${options.command[0]} did not start: ${reason}`)
-  } finally {
-    late.removeEventListener('abort', stop)
   }
 }
 

@@ -1,6 +1,7 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
-import { failed, type Launch, type Plan, SessionLost } from './conversation.ts'
+import { failed, type Launch, type Plan } from './conversation.ts'
+import { SessionLost } from './errors.ts'
 import type { Shelf, ShelvedConversation } from './idle-conversations.ts'
 import { promptOf, type Retold } from './prompt.ts'
 import { readSession, type Session, writeSession } from './session-id.ts'

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { runShell, type ShellResult } from '../../src/environment/run-command.ts'
+import { type CommandResult, runCommand } from '../../src/environment/run-command.ts'
 import { ApiError } from '../../src/errors.ts'
 import { chunksUntil } from '../../src/guest/host/chunks-until.ts'
 import { permissionsOf } from '../../src/guest/inside/permissions.ts'
@@ -58,9 +58,9 @@ export function filesInside(
   use: <T>(action: (envd: Envd) => Promise<T>) => Promise<T>,
   spawn: Environment['spawn'],
 ): EnvironmentFiles {
-  const run = async (name: keyof typeof scripts, ...args: string[]): Promise<ShellResult> => {
+  const run = async (name: keyof typeof scripts, ...args: string[]): Promise<CommandResult> => {
     const command = ['/bin/bash', '-c', scripts[name], 'threadbox-files', ...args]
-    const result = await runShell({ spawn }, { command, cwd: '/', maxOutputBytes: MAX_LISTING_BYTES })
+    const result = await runCommand({ spawn }, { command, cwd: '/', maxOutputBytes: MAX_LISTING_BYTES })
     const { exitCode, stdout, stderr } = result
     const path = args[0] ?? ''
     if (exitCode === MISSING) throw new ApiError('file_not_found', `No such file: ${path}`)

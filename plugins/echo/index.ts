@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { runShell, type ShellResult } from '../../src/environment/run-command.ts'
+import { type CommandResult, runCommand } from '../../src/environment/run-command.ts'
 import { messageOf } from '../../src/errors.ts'
 import type {
   Engine,
@@ -69,7 +69,7 @@ async function* runTool(callId: string, command: string, context: EngineContext)
   const { environment, cwd, env, signal } = context
   yield { type: 'tool-call', callId, name: 'Bash', input: { command } }
   try {
-    const result = await runShell(environment, { command, cwd, env, signal, timeoutMs: COMMAND_TIMEOUT_MS })
+    const result = await runCommand(environment, { command, cwd, env, signal, timeoutMs: COMMAND_TIMEOUT_MS })
     yield { type: 'tool-result', callId, output: outputOf(result) }
   } catch (error) {
     if (!signal.aborted) yield { type: 'tool-result', callId, output: null, error: messageOf(error) }
@@ -85,7 +85,7 @@ async function* slowly(id: string, count: number, signal: AbortSignal): AsyncGen
 }
 
 /** What a person would have seen, then the exit code if it says something. */
-const outputOf = ({ stdout, stderr, exitCode, truncated }: ShellResult): string =>
+const outputOf = ({ stdout, stderr, exitCode, truncated }: CommandResult): string =>
   [stdout, stderr, truncated && '(output was cut)\n', exitCode !== 0 && `exit code ${exitCode}`]
     .filter(Boolean)
     .join('')

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 import { once } from '../../src/async/once.ts'
 import { syncPath } from '../../src/disk/lasting-files.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 import { startHousekeeping } from '../../src/guest/host/housekeeping.ts'
 import { type KeptEnvironment, keepEnvironment } from '../../src/guest/host/kept-environment.ts'
@@ -248,7 +248,7 @@ async function makeFiles(paths: EnvironmentPaths, reservation: Reservation | und
 
 /** Its disk is mounted for itself alone: nobody else's files are waited for. */
 async function syncInside(environment: Environment): Promise<void> {
-  await runShell(environment, { command: ['sync', '-f', '/'], timeoutMs: SYNC_WITHIN_MS })
+  await runCommand(environment, { command: ['sync', '-f', '/'], timeoutMs: SYNC_WITHIN_MS })
 }
 
 function toHost({ dataDirectory, diskSpace, log }: NsjailOptions): Host {

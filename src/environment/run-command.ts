@@ -1,7 +1,8 @@
 import { ApiError } from '../errors.ts'
 import type { Environment, SpawnOptions } from '../plugin-api/index.ts'
+import { terminateOn } from './termination.ts'
 
-export interface ShellOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'env' | 'signal'> {
+export interface CommandOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'env' | 'signal'> {
   timeoutMs?: number
   /** Each of stdout and stderr is kept up to this size; what comes after is read and dropped. */
   maxOutputBytes?: number
@@ -9,7 +10,7 @@ export interface ShellOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'en
   onOutput?: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void | Promise<void>
 }
 
-export interface ShellResult {
+export interface CommandResult {
   stdout: string
   stderr: string
   exitCode: number
@@ -20,33 +21,28 @@ export interface ShellResult {
 const DEFAULT_MAX_OUTPUT_BYTES = 1024 * 1024
 
 /**
- * Runs a command to its end and keeps its output, as UTF-8 with what is not UTF-8 replaced. Throws command_timeout with
- * what was printed; rejects with the signal's reason when it was aborted. Both after the whole process tree is dead.
+ * Runs a command to its end and keeps its output, as UTF-8; bytes that are not UTF-8 are replaced. Throws command_timeout
+ * with what was printed, or the signal's reason, whichever came first; both after the whole process tree is dead.
  */
-export async function runShell(environment: Pick<Environment, 'spawn'>, options: ShellOptions): Promise<ShellResult> {
+export async function runCommand(
+  environment: Pick<Environment, 'spawn'>,
+  options: CommandOptions,
+): Promise<CommandResult> {
   const { timeoutMs, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onOutput, ...command } = options
   const child = await environment.spawn(command)
-  let isLate = false
-  const timer =
-    timeoutMs !== undefined &&
-    setTimeout(() => {
-      isLate = true
-      child.kill()
-    }, timeoutMs)
-  try {
-    const [out, error, { exitCode }] = await Promise.all([
-      collect(child.stdout, maxOutputBytes, chunk => onOutput?.('stdout', chunk)),
-      collect(child.stderr, maxOutputBytes, chunk => onOutput?.('stderr', chunk)),
-      child.exited,
-    ])
-    command.signal?.throwIfAborted()
-    const result = { stdout: out.text, stderr: error.text, exitCode, truncated: out.isCut || error.isCut }
-    if (!isLate) return result
-    const { exitCode: _, ...printed } = result
-    throw new ApiError('command_timeout', `The command did not end within ${timeoutMs} ms and was killed.`, printed)
-  } finally {
-    if (timer) clearTimeout(timer)
-  }
+  using termination = terminateOn({ timeoutMs, signal: command.signal }, reason => {
+    // `spawn` has the signal too, and kills by itself.
+    if (reason === 'timeout') child.kill()
+  })
+  const [out, error, { exitCode }] = await Promise.all([
+    collect(child.stdout, maxOutputBytes, chunk => onOutput?.('stdout', chunk)),
+    collect(child.stderr, maxOutputBytes, chunk => onOutput?.('stderr', chunk)),
+    child.exited,
+  ])
+  if (termination.reason === 'abort') command.signal?.throwIfAborted()
+  const printed = { stdout: out.text, stderr: error.text, truncated: out.isCut || error.isCut }
+  if (termination.reason !== 'timeout') return { ...printed, exitCode }
+  throw new ApiError('command_timeout', `The command did not end within ${timeoutMs} ms and was killed.`, printed)
 }
 
 async function collect(

@@ -1,5 +1,5 @@
 import { plugin } from 'bun'
-import { runShell } from '../environment/run-command.ts'
+import { runCommand } from '../environment/run-command.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { connectGuest } from '../guest/host/connect.ts'
 import { executableInside, guestCommand, installGuest } from '../guest/host/install.ts'
@@ -13,7 +13,7 @@ export function provideModule(guestExecutable: string): void {
   const exports: typeof import('./helpers.ts') = {
     ApiError,
     messageOf,
-    runShell,
+    runShell: runCommand,
     connectGuest,
     installGuest: directory => installGuest(directory, guestExecutable),
     guestCommand,

@@ -1,4 +1,4 @@
-import { runShell } from '../environment/run-command.ts'
+import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import { type BackendSubject, echoProxy } from './subject.ts'
 
@@ -12,7 +12,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
     test('is reached at its address inside, by every environment as itself', async () => {
       const other = await create()
       try {
-        const lines = [await shell(ask), await runShell(other, { command: ask })].map(({ stdout }) => stdout)
+        const lines = [await shell(ask), await runCommand(other, { command: ask })].map(({ stdout }) => stdout)
         expect(lines).toEqual([`${subject.environment.id} hello\n`, `${other.id} hello\n`])
       } finally {
         await other.destroy()
@@ -40,7 +40,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
           'import socket; s = socket.create_connection(("127.0.0.1", 3128)); s.sendall(b"all")',
           's.shutdown(socket.SHUT_WR); print(s.makefile().read())',
         ].join('\n')
-        expect((await runShell(subject.environment, { command: ['python3', '-c', script] })).stdout).toBe('got all\n')
+        expect((await runCommand(subject.environment, { command: ['python3', '-c', script] })).stdout).toBe('got all\n')
       } finally {
         subject.serveProxy = echoProxy
       }
@@ -65,7 +65,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
         '  for s in all: s.close()',
         '  import time; time.sleep(0.5)',
       ].join('\n')
-      const { stdout, stderr } = await runShell(subject.environment, {
+      const { stdout, stderr } = await runCommand(subject.environment, {
         command: ['python3', '-c', script],
         timeoutMs: 20_000,
       })
@@ -75,7 +75,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
 
     test('is there again for what runs inside once another instance of the backend is there', async () => {
       const made = await create()
-      await runShell(made, {
+      await runCommand(made, {
         command: 'while :; do (exec 3<>/dev/tcp/127.0.0.1/3128) 2>/dev/null; sleep 0.05; done &',
       })
       await subject.backend.close()

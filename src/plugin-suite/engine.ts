@@ -1,4 +1,4 @@
-import { runShell } from '../environment/run-command.ts'
+import { runCommand } from '../environment/run-command.ts'
 import type { Engine, Environment } from '../plugin-api/index.ts'
 import { expectGrammar } from './grammar.ts'
 import type { Kit } from './kit.ts'
@@ -36,7 +36,7 @@ export function describeEngine(
       if (!sandbox) throw new Error('there is no sandbox to test in')
       return sandbox.environment
     }
-    const shell = async (command: string) => (await runShell(inside(), { command, timeoutMs: 20_000 })).stdout
+    const shell = async (command: string) => (await runCommand(inside(), { command, timeoutMs: 20_000 })).stdout
     /** Begins without what the one before has left. */
     const clean = (title: string, run: () => Promise<void>) =>
       test(title, async () => {

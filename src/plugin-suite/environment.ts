@@ -1,5 +1,5 @@
 import { newId } from '../db/id.ts'
-import { runShell } from '../environment/run-command.ts'
+import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 
@@ -29,7 +29,7 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
         const child = await other.spawn({ command: 'sleep 7106' })
         await other.pause?.()
         await expect(child.exited).rejects.toMatchObject({ code: 'sandbox_unavailable' })
-        expect([(await runShell(other, { command: 'cat kept' })).stdout, await sleepers('7106', other)]).toEqual([
+        expect([(await runCommand(other, { command: 'cat kept' })).stdout, await sleepers('7106', other)]).toEqual([
           'kept',
           0,
         ])
@@ -40,13 +40,13 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
 
     test('is found by another instance of the backend, with what runs in it', async () => {
       const made = await create()
-      await runShell(made, { command: 'echo here > /tmp/f; sleep 7107 &' })
+      await runCommand(made, { command: 'echo here > /tmp/f; sleep 7107 &' })
       await subject.backend.close()
       subject.backend = await open()
       expect(await subject.backend.list()).toContain(made.id)
       const found = await subject.backend.open(made.id)
       if (!found) throw new Error('not found')
-      expect([(await runShell(found, { command: 'cat /tmp/f' })).stdout, await sleepers('7107', found)]).toEqual([
+      expect([(await runCommand(found, { command: 'cat /tmp/f' })).stdout, await sleepers('7107', found)]).toEqual([
         'here\n',
         1,
       ])

@@ -1,4 +1,4 @@
-import { runShell } from '../environment/run-command.ts'
+import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 
@@ -33,7 +33,7 @@ export function describeSpawn({ describe, test, expect }: Kit, subject: BackendS
     })
 
     test('runs a program with its arguments as they are', async () => {
-      const { stdout } = await runShell(subject.environment, { command: ['printf', '%s|', 'a b', '$HOME', ''] })
+      const { stdout } = await runCommand(subject.environment, { command: ['printf', '%s|', 'a b', '$HOME', ''] })
       expect(stdout).toBe('a b|$HOME||')
     })
 
@@ -44,7 +44,7 @@ export function describeSpawn({ describe, test, expect }: Kit, subject: BackendS
 
     test('refuses a directory and a program that are not there', async () => {
       await expect(shell('true', { cwd: '/no/such' })).rejects.toMatchObject({ code: 'invalid_request' })
-      await expect(runShell(subject.environment, { command: ['/no/such'] })).rejects.toMatchObject({
+      await expect(runCommand(subject.environment, { command: ['/no/such'] })).rejects.toMatchObject({
         code: 'invalid_request',
       })
     })

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { newId } from '../db/id.ts'
-import { runShell, type ShellOptions, type ShellResult } from '../environment/run-command.ts'
+import { type CommandOptions, type CommandResult, runCommand } from '../environment/run-command.ts'
 import type { Backend, Environment, PluginContext } from '../plugin-api/index.ts'
 import { countSleepers } from './sleepers.ts'
 
@@ -16,7 +16,7 @@ export interface BackendSubject {
   open(): Promise<Backend>
   create(): Promise<Environment>
   /** Runs a line in the shared environment. */
-  shell(command: string, options?: Partial<ShellOptions>): Promise<ShellResult>
+  shell(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>
   /** How many `sleep MARK` are alive inside. */
   sleepers(mark: string, inside?: Environment): Promise<number>
 }
@@ -49,7 +49,7 @@ export function subjectOf(openBackend: (serveProxy: ServeProxy) => Promise<Backe
     serveProxy: echoProxy,
     open: () => openBackend((id, socket) => subject.serveProxy(id, socket)),
     create: () => subject.backend.create({ id: newId('env'), limits }),
-    shell: (command, options = {}) => runShell(subject.environment, { command, timeoutMs: 20_000, ...options }),
+    shell: (command, options = {}) => runCommand(subject.environment, { command, timeoutMs: 20_000, ...options }),
     sleepers: (mark, inside = subject.environment) => countSleepers(inside, mark),
   }
   return subject

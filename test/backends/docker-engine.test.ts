@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDockerBackend, type DockerOptions } from '../../plugins/docker/index.ts'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Backend, Environment, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { busyboxLayer, importBusybox } from '../support/docker-images.ts'
 import { run, useDockerd } from '../support/dockerd.ts'
@@ -39,7 +39,7 @@ const backendIn = (dataDirectory: string, options: Partial<DockerOptions> = {}) 
 const created = (spec: Partial<EnvironmentSpec> = {}, by = backend) =>
   by.create({ id: newId('env'), limits: {}, ...spec })
 const output = async (environment: Environment, command: string) =>
-  (await runShell(environment, { command, timeoutMs: 30_000 })).stdout.trim()
+  (await runCommand(environment, { command, timeoutMs: 30_000 })).stdout.trim()
 const owned = async () => (await dockerd.api.containers()).map(({ Names }) => Names[0]).sort()
 const processOf = async (environment: Environment): Promise<number> =>
   (await dockerd.api.ask('GET', `/containers${nameOf(environment)}/json`)).State.Pid

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDockerBackend, type DockerOptions } from '../../plugins/docker/index.ts'
 import { newId } from '../../src/db/id.ts'
-import { runShell, type ShellOptions } from '../../src/environment/run-command.ts'
+import { type CommandOptions, runCommand } from '../../src/environment/run-command.ts'
 import type { Backend, Environment, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { importBusybox, importDebian, importMusl } from '../support/docker-images.ts'
 import { useDockerd } from '../support/dockerd.ts'
@@ -35,9 +35,9 @@ const backendIn = (dataDirectory: string, options: Partial<DockerOptions> = {}) 
   })
 
 const created = (spec: Partial<EnvironmentSpec> = {}, by = backend) => by.create({ id: newId('env'), limits, ...spec })
-const run = (environment: Environment, command: ShellOptions['command'], options: Partial<ShellOptions> = {}) =>
-  runShell(environment, { command, timeoutMs: 30_000, ...options })
-const output = async (environment: Environment, command: ShellOptions['command']) =>
+const run = (environment: Environment, command: CommandOptions['command'], options: Partial<CommandOptions> = {}) =>
+  runCommand(environment, { command, timeoutMs: 30_000, ...options })
+const output = async (environment: Environment, command: CommandOptions['command']) =>
   (await run(environment, command)).stdout.trim()
 const inspect = (environment: { id: string }) => api.ask('GET', `/containers/threadbox-${environment.id}/json`)
 

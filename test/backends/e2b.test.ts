@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createE2bBackend, type E2bOptions } from '../../plugins/e2b/index.ts'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Backend, Environment, EnvironmentSpec, NetworkSpec } from '../../src/plugin-api/index.ts'
 import { countSleepers } from '../../src/plugin-suite/sleepers.ts'
 import type { Box } from '../support/e2b/box.ts'
@@ -52,7 +52,7 @@ const create = (spec: Partial<EnvironmentSpec> = {}, from = backend): Promise<En
 const boxOf = ({ id }: Environment): Box =>
   [...fake.boxes.values()].find(box => box.info.metadata.threadboxEnvironment === id)!
 const shell = async (environment: Environment, command: string) =>
-  (await runShell(environment, { command, timeoutMs: 20_000 })).stdout
+  (await runCommand(environment, { command, timeoutMs: 20_000 })).stdout
 
 describe('a create', () => {
   test('names the template, the variables, the label, and that it is paused when its time is up', async () => {

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Backend, Environment, PluginContext } from '../../src/plugin-api/index.ts'
 import { expectLimitsKept, expectNoneEscapes } from './marks.ts'
 import { expectOwnFilesRefused } from './own-files.ts'
@@ -262,14 +262,14 @@ export function describeEscapes(
     test.each(rows)(
       '%s',
       async (_, program) => {
-        const { stdout, stderr } = await runShell(environment, {
+        const { stdout, stderr } = await runCommand(environment, {
           command: ['python3', '-c', `${prelude}${program}\nprint('held')`],
           env,
           timeoutMs: 20_000,
         })
         expect([stdout, stderr]).toEqual(['held\n', ''])
         expect(readFileSync(join(directory, 'target'), 'utf8')).toBe(secret)
-        expect((await runShell(environment, { command: 'echo alive' })).stdout).toBe('alive\n')
+        expect((await runCommand(environment, { command: 'echo alive' })).stdout).toBe('alive\n')
       },
       60_000,
     )
@@ -290,7 +290,7 @@ export function describeEscapes(
       const output = child.stdout.getReader()
       const said = async () => Buffer.from((await output.read()).value ?? []).toString()
       expect(await said()).toBe('ready\n')
-      const theirs = await runShell(other, { command, timeoutMs: 20_000 })
+      const theirs = await runCommand(other, { command, timeoutMs: 20_000 })
       expect([theirs.stdout, theirs.stderr]).toEqual(['ready\n', ''])
       for (const path of ['/usr/bin/env', '/bin/sh', '/dev/null']) {
         Bun.spawnSync([path === '/dev/null' ? '/bin/sh' : path, '-c', 'true'], { stdin: Bun.file('/dev/null') })
@@ -306,7 +306,7 @@ export function describeEscapes(
 
     test('the file operations follow links, renames and FIFOs only inside', async () => {
       const { files } = environment
-      await runShell(environment, {
+      await runCommand(environment, {
         command:
           'mkdir -p /srv/e; cd /srv/e; ln -sfn "$HOST_DIRECTORY" out; ln -sf "$HOST_DIRECTORY/target" file; mkfifo fifo; echo mine >mine',
         env,

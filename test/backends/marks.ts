@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Environment } from '../../src/plugin-api/index.ts'
 import { until } from '../support/until.ts'
 
@@ -15,7 +15,7 @@ print('tried')
 
 export async function expectLimitsKept(environment: Environment): Promise<void> {
   const shell = async (command: string | string[]) =>
-    (await runShell(environment, { command, timeoutMs: 20_000 })).stdout
+    (await runCommand(environment, { command, timeoutMs: 20_000 })).stdout
   expect(await shell(['python3', '-c', wedge])).toBe('tried\n')
   expect(await shell('echo alive >/tmp/alive; cat /tmp/alive')).toBe('alive\n')
 }
@@ -32,7 +32,7 @@ for _ in range(100_000_000):
 /** Whatever was started meanwhile ends with the kill of its command, or with a sandbox that starts anew. */
 export async function expectNoneEscapes(environment: Environment): Promise<void> {
   const count = async () => {
-    const { stdout } = await runShell(environment, { command: 'pgrep -cf "^sleep 47474"', timeoutMs: 20_000 })
+    const { stdout } = await runCommand(environment, { command: 'pgrep -cf "^sleep 47474"', timeoutMs: 20_000 })
     return Number(stdout)
   }
   let isRacing = false

@@ -1,14 +1,14 @@
 import { expect } from 'bun:test'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Environment } from '../../src/plugin-api/index.ts'
 
 /** The guest may read its own directory in /proc, so nobody may have it read there. */
 export async function expectOwnFilesRefused(environment: Environment): Promise<void> {
   const { files } = environment
-  const threads = await runShell(environment, { command: 'ls /proc/1/task', timeoutMs: 20_000 })
+  const threads = await runCommand(environment, { command: 'ls /proc/1/task', timeoutMs: 20_000 })
   const ids = threads.stdout.split('\n').filter(Boolean)
   expect(ids.length).toBeGreaterThan(1)
-  await runShell(environment, {
+  await runCommand(environment, {
     command:
       'mkdir -p /srv/own; cd /srv/own; ln -sfn /proc/self self; ln -sf /proc/1/environ file; ln -sfn /proc/1/task task',
     timeoutMs: 20_000,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Engine } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { startModelServer } from '../support/model-server.ts'
@@ -22,7 +22,7 @@ const program: Engine = {
     const messages = [{ role: 'user', content: 'Hello' }]
     const body = JSON.stringify({ model: id, max_tokens: 100, stream: true, messages })
     const command = ['curl', '-sSN', `${insideBaseUrl}/messages`, '-H', `x-api-key: ${token}`, '-d', body]
-    const { stdout, exitCode } = await runShell(environment, { command })
+    const { stdout, exitCode } = await runCommand(environment, { command })
     yield { type: 'text', id: 'said', delta: JSON.stringify({ exitCode, hasWords: stdout.includes('One two') }) }
     return { status: 'completed' }
   },

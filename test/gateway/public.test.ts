@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { e2b } from '../../plugins/e2b/index.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
 import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
@@ -32,7 +32,7 @@ const program: Engine = {
       'print(json.load(u.urlopen(r))["content"][0]["text"])',
     ].join('\n')
     const env = { URL: insideBaseUrl, TOKEN: access.token, BODY: body }
-    const { stdout, stderr } = await runShell(environment, { command: ['python3', '-c', script], env })
+    const { stdout, stderr } = await runCommand(environment, { command: ['python3', '-c', script], env })
     yield { type: 'text', id: 'said', delta: stdout || stderr }
     return { status: 'completed' }
   },

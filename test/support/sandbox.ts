@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNsjailBackend, type NsjailOptions } from 'nsjail-wrapper'
 import { newId } from '../../src/db/id.ts'
-import { runShell } from '../../src/environment/run-command.ts'
+import { runCommand } from '../../src/environment/run-command.ts'
 import type { Environment, Limits } from '../../src/plugin-api/index.ts'
 import { countSleepers } from '../../src/plugin-suite/sleepers.ts'
 
@@ -36,7 +36,7 @@ export async function openTestSandbox({ limits = usualLimits, serveProxy }: Sand
     ...(serveProxy && { serveProxy }),
   })
   const environment = await backend.create({ id: newId('env'), limits })
-  const shell = async (command: string) => (await runShell(environment, { command, timeoutMs: 20_000 })).stdout
+  const shell = async (command: string) => (await runCommand(environment, { command, timeoutMs: 20_000 })).stdout
   return {
     environment,
     shell,

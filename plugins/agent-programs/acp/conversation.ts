@@ -1,27 +1,15 @@
 import { messageOf } from '../../../src/errors.ts'
-import type { EngineEnd, EngineEvent, McpServer, TurnOptions } from '../../../src/plugin-api/index.ts'
+import type { EngineEnd, EngineEvent, McpServer } from '../../../src/plugin-api/index.ts'
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
-import { type Conversation, failed, SessionLost } from '../conversation.ts'
+import { type Conversation, failed } from '../conversation.ts'
+import { SessionLost } from '../errors.ts'
 import type { Program } from '../program.ts'
 import type { PromptPart } from '../prompt.ts'
 import { createPeer, type Peer, PeerError } from './peer.ts'
 import { answerPermission } from './permissions.ts'
+import type { AcpSession } from './session.ts'
 import { chooseSettings } from './settings.ts'
 import { createUpdates, type Updates } from './updates.ts'
-
-export interface AcpSession {
-  cwd: string
-  options: TurnOptions
-  systemPrompt?: string
-  /** The way to log in that the program wants to be told of. */
-  authMethod?: string
-  /** The session's mode when the agent names none. */
-  mode?: string
-  /** Texts of its model have an id: one without is the program's own warning. */
-  namesTexts?: true
-  /** Goes on with this one. */
-  resume?: string
-}
 
 /** The version of the Agent Client Protocol. */
 const PROTOCOL_VERSION = 1

@@ -1,8 +1,8 @@
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineEvent } from '../../../src/plugin-api/index.ts'
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
-import type { AcpSession } from './conversation.ts'
 import type { Peer } from './peer.ts'
+import type { AcpSession } from './session.ts'
 
 /**
  * Sets the session's mode and options, each by id or name. What the agent asks for by name and the program does not have

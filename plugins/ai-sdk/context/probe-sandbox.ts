@@ -1,4 +1,4 @@
-import { runShell } from '../../../src/environment/run-command.ts'
+import { runCommand } from '../../../src/environment/run-command.ts'
 import type { EngineContext } from '../../../src/plugin-api/index.ts'
 
 /** What the engine finds out about a sandbox before its first call. */
@@ -26,7 +26,7 @@ true`
 
 /** Throws when the sandbox cannot run a command; what it does not know is left out. */
 export async function findFacts({ environment, cwd, env, signal }: EngineContext): Promise<Facts> {
-  const { stdout } = await runShell(environment, { command: script, cwd, env, signal, timeoutMs: TIMEOUT_MS })
+  const { stdout } = await runCommand(environment, { command: script, cwd, env, signal, timeoutMs: TIMEOUT_MS })
   const values = (key: string) =>
     stdout.split('\n').flatMap(line => (line.startsWith(`${key} `) ? [line.slice(key.length + 1).slice(0, 200)] : []))
   const [gitBranch] = values('branch')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { runShell } from '../../../src/environment/run-command.ts'
+import { runCommand } from '../../../src/environment/run-command.ts'
 import { ApiError } from '../../../src/errors.ts'
 import { startInBackground } from './background.ts'
 import { createLive } from './live.ts'
@@ -33,7 +33,7 @@ For files use the other tools: Read, Write, Edit, Glob, Grep, LS.`,
     const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => live.add(transcript.add(stream, bytes))
     try {
       const options = { command, cwd, env, signal, timeoutMs: timeout, maxOutputBytes: 0, onOutput }
-      const { exitCode } = await runShell(environment, options)
+      const { exitCode } = await runCommand(environment, options)
       if (exitCode !== 0) throw new Error(`Exit code ${exitCode}\n${transcript.text()}`.trimEnd())
       return transcript.text() || '(no output)'
     } catch (error) {

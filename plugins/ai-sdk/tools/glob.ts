@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { runShell } from '../../../src/environment/run-command.ts'
+import { runCommand } from '../../../src/environment/run-command.ts'
 import { MAX_GLOB_CHARS } from './grep-command.ts'
 import { cutEnd } from './output.ts'
 import { defineTool, resolvePath, type ToolContext } from './tool.ts'
@@ -51,7 +51,7 @@ async function findFiles({ environment, cwd, env, signal }: ToolContext, root: s
   const skip = skipped.flatMap(name => ['-name', name, '-prune', '-o'])
   const find = (print: string[]) => {
     const command = ['find', root, ...skip, '(', '-type', 'f', '-o', '-type', 'l', ')', ...print]
-    return runShell(environment, { command, cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LIST_BYTES })
+    return runCommand(environment, { command, cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LIST_BYTES })
   }
   // What find cannot enter makes it fail in the end: what it has found counts. A small find knows no -printf and no time.
   let { stdout, truncated } = await find(['-printf', '%T@ %p\\0'])

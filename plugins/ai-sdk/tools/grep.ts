@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { runShell } from '../../../src/environment/run-command.ts'
+import { runCommand } from '../../../src/environment/run-command.ts'
 import { grepCommand, MAX_GLOB_CHARS, ripgrepCommand } from './grep-command.ts'
 import { linesOf } from './grep-output.ts'
 import { cutEnd } from './output.ts'
@@ -48,7 +48,7 @@ export const grep = defineTool({
         ? ripgrepCommand(asked, programs.has('rg -P'))
         : grepCommand(asked, programs.has('grep -P'))
     const options = { cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_SEARCH_BYTES }
-    const search = (asked: typeof query) => runShell(environment, { command: commandOf(asked), ...options })
+    const search = (asked: typeof query) => runCommand(environment, { command: commandOf(asked), ...options })
     const { stdout, stderr, exitCode, truncated } = await search(query)
     // 1 is no match; 2 may only be a file that could not be read.
     if (exitCode > 1 && stdout === '') {

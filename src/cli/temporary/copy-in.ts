@@ -1,6 +1,6 @@
 import { readdir, readlink, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { runShell } from '../../environment/run-command.ts'
+import { runCommand } from '../../environment/run-command.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import { UsageError } from '../command-line.ts'
 import { isDataDirectory } from './data-directory.ts'
@@ -42,12 +42,12 @@ export async function copyIn(
   }
   for (const { from, to } of files) await bring(from, posix.resolve(cwd, to))
   for (let at = 0; at < executable.length; at += NAMES_AT_ONCE) {
-    await runShell(environment, { command: ['chmod', '755', '--', ...executable.slice(at, at + NAMES_AT_ONCE)] })
+    await runCommand(environment, { command: ['chmod', '755', '--', ...executable.slice(at, at + NAMES_AT_ONCE)] })
   }
 }
 
 const link = (environment: Environment, target: string, path: string) =>
-  runShell(environment, { command: ['ln', '-sfn', '--', target, path] })
+  runCommand(environment, { command: ['ln', '-sfn', '--', target, path] })
 
 async function kindOf(path: string): Promise<{ isFile: boolean; isDirectory: boolean; mode: number }> {
   const found = await stat(path).catch(() => {

@@ -1,4 +1,4 @@
-import { runShell } from '../../environment/run-command.ts'
+import { runCommand } from '../../environment/run-command.ts'
 import { ApiError } from '../../errors.ts'
 import { toolScript } from '../../guest/tools/embedded.ts'
 import type { Environment } from '../../plugin-api/index.ts'
@@ -35,7 +35,7 @@ async function placeScript(environment: Environment): Promise<string> {
 }
 
 async function findRuntime(environment: Environment): Promise<string> {
-  const { stdout } = await runShell(environment, { command: 'command -v bun || command -v node' })
+  const { stdout } = await runCommand(environment, { command: 'command -v bun || command -v node' })
   const path = stdout.trim()
   if (path) return path
   throw new ApiError('sandbox_unavailable', "The agent's tools want bun or node in the sandbox, and neither is there.")

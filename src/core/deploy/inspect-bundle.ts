@@ -3,7 +3,7 @@ import type { AgentInput, AgentSandbox } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
 import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
-import { runShell } from '../../environment/run-command.ts'
+import { runCommand } from '../../environment/run-command.ts'
 import { messageOf } from '../../errors.ts'
 import type { CheckContext, Engine, Environment } from '../../plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson, shapeOf } from '../../read/json.ts'
@@ -85,7 +85,7 @@ async function describe(
   signal: AbortSignal,
 ): Promise<Described> {
   const argv = [...command, '--describe']
-  const { stdout, stderr, exitCode } = await runShell(environment, {
+  const { stdout, stderr, exitCode } = await runCommand(environment, {
     command: argv,
     env,
     signal,

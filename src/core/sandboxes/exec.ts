@@ -1,4 +1,4 @@
-import { runShell, type ShellOptions, type ShellResult } from '../../environment/run-command.ts'
+import { type CommandOptions, type CommandResult, runCommand } from '../../environment/run-command.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertStartable } from './program.ts'
@@ -19,8 +19,8 @@ export interface CommandRequest {
 
 /** A command that is ready to run. Its sandbox is in use until this is disposed of. */
 export interface Command extends Disposable {
-  /** Throws as `runShell` does. */
-  run(options: Pick<ShellOptions, 'signal' | 'maxOutputBytes' | 'onOutput'>): Promise<ShellResult>
+  /** Throws as `runCommand` does. */
+  run(options: Pick<CommandOptions, 'signal' | 'maxOutputBytes' | 'onOutput'>): Promise<CommandResult>
 }
 
 /** Checks what can be checked before a command starts. Throws as `useSandbox` does, and invalid_request. */
@@ -36,7 +36,7 @@ export async function prepareCommand(
   assertStartable(program)
   const held = use.hold()
   return {
-    run: options => runShell(environment, { ...program, ...options }),
+    run: options => runCommand(environment, { ...program, ...options }),
     [Symbol.dispose]: () => held[Symbol.dispose](),
   }
 }

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { runShell } from '../../environment/run-command.ts'
+import { runCommand } from '../../environment/run-command.ts'
 import { ApiError, isNoSpace } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
@@ -67,7 +67,7 @@ export async function cloneRepository(
   const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
   const script = scriptOf(token === undefined ? '' : credentials)
   const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
-  const result = await runShell(environment, {
+  const result = await runCommand(environment, {
     command,
     cwd: '/',
     env: {
@@ -95,6 +95,6 @@ export async function cloneRepository(
 
 async function branchOf(environment: Environment, path: string, signal: AbortSignal): Promise<string> {
   const command = ['git', '-C', path, 'symbolic-ref', '--short', '-q', 'HEAD']
-  const { stdout } = await runShell(environment, { command, cwd: '/', timeoutMs: TIMEOUT_MS, signal })
+  const { stdout } = await runCommand(environment, { command, cwd: '/', timeoutMs: TIMEOUT_MS, signal })
   return stdout.trim() || 'HEAD'
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Agent } from '../../db/agents.ts'
-import { runShell, type ShellResult } from '../../environment/run-command.ts'
+import { type CommandResult, runCommand } from '../../environment/run-command.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import { logAgent } from '../agents/agent-log.ts'
@@ -57,9 +57,9 @@ export async function runSetUp(
   commands: readonly string[],
   index: number,
   options: { cwd: string; env: Record<string, string>; signal?: AbortSignal },
-): Promise<ShellResult> {
+): Promise<CommandResult> {
   const command = commands[index] ?? ''
-  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
+  const result = await runCommand(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
   return assertDone(result, `The set-up command ${index + 1} of ${commands.length}${programOf(command)}`)
 }
 
@@ -87,12 +87,12 @@ export async function unpackTemplate(
   await environment.files.makeDirectory(DEFAULT_CWD)
   await environment.files.write(path, bundles.read(template), signal)
   const command = ['tar', '-xzof', path, '-C', DEFAULT_CWD]
-  const result = await runShell(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...(signal && { signal }) })
+  const result = await runCommand(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...(signal && { signal }) })
   await environment.files.remove(path)
   assertDone(result, "Unpacking the agent's archive")
 }
 
-function assertDone(result: ShellResult, what: string): ShellResult {
+function assertDone(result: CommandResult, what: string): CommandResult {
   const { stdout, stderr, exitCode } = result
   if (exitCode === 0) return result
   const said = (stderr.trim() || stdout.trim()).slice(-2000)

@@ -65,7 +65,7 @@ const TERMINAL_SETTLES_MS = 10
  * closed when the command has ended and what it had printed is sent; what it left in the background keeps its pipes.
  * Throws a GuestError when it cannot be started.
  */
-export async function runCommand(call: Call, request: SpawnRequest, system: GuestSystem): Promise<void> {
+export async function serveSpawn(call: Call, request: SpawnRequest, system: GuestSystem): Promise<void> {
   const isGone = () => call.isOver
   const laneOf = { stdout: lanes.down, stderr: lanes.error }
   const command = startCommand(request, system, { take: (stream, bytes) => call.send(laneOf[stream], bytes), isGone })

@@ -7,7 +7,7 @@ import { type Call, lanes } from '../wire/call.ts'
 import { Channel } from '../wire/channel.ts'
 import { json, PROTOCOL } from '../wire/frame.ts'
 import { GuestError, type GuestRequest } from '../wire/requests.ts'
-import { type GuestSystem, runCommand } from './commands.ts'
+import { type GuestSystem, serveSpawn } from './commands.ts'
 import { sweepDrafts } from './draft.ts'
 import { describe, list, makeDirectory, move, remove, sendFile } from './files.ts'
 import { openLibc } from './libc.ts'
@@ -78,7 +78,7 @@ function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
 async function answer(call: Call, request: GuestRequest, { system, processes }: Inside): Promise<object> {
   switch (request.op) {
     case 'spawn':
-      await runCommand(call, request, system)
+      await serveSpawn(call, request, system)
       return {}
     case 'read':
       await sendFile(call, request.path)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../../src/db/id.ts'
-import { runShell } from '../../../src/environment/run-command.ts'
+import { runCommand } from '../../../src/environment/run-command.ts'
 import type { Backend } from '../../../src/plugin-api/index.ts'
 
 /** A sandbox of the fake. */
@@ -40,7 +40,7 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
   let pausing: Promise<unknown> = Promise.resolve()
 
   const startDaemon = async () => {
-    const { stdout } = await runShell(environment, { command: 'tr "\\0" "\\n" </proc/1/cmdline | head -n 4' })
+    const { stdout } = await runCommand(environment, { command: 'tr "\\0" "\\n" </proc/1/cmdline | head -n 4' })
     await environment.files.write('/usr/local/envd.js', Buffer.from(daemon))
     await environment.spawn({
       command: [...stdout.trim().split('\n'), 'run', '/usr/local/envd.js'],
@@ -95,14 +95,14 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
       for (const cut of connections) cut()
       isStopped = keepMemory
       pausing = keepMemory
-        ? runShell(environment, { command: signalAll('STOP') })
+        ? runCommand(environment, { command: signalAll('STOP') })
         : (environment.pause?.() ?? Promise.resolve())
       await pausing
     },
     async resume() {
       if (box.state === 'running') return
       await pausing
-      if (isStopped) await runShell(environment, { command: signalAll('CONT') })
+      if (isStopped) await runCommand(environment, { command: signalAll('CONT') })
       else await startDaemon()
       box.state = 'running'
       endAt = new Date()
