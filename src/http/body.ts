@@ -1,10 +1,10 @@
 import { CloneType, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import type { Loan } from '../async/shared-memory.ts'
 import { bounds, excerpt } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import { readBody } from '../read/bytes.ts'
 import { fieldOf, shapeOf } from '../read/json.ts'
+import { findContext } from './context.ts'
 import { assertNames } from './unknown-fields.ts'
 
 const { bodyBytes, jsonDepth, jsonValues } = bounds
@@ -36,16 +36,9 @@ export const optionalJson = <Schema extends TSchema>(schema: Schema) => ({
 export const readJsonAs = async <Schema extends TSchema>(schema: Schema, request: Request) =>
   checked(schema, await readJson(request)) as Static<Schema>
 
-const loans = new WeakMap<Request, Loan>()
-
-/** What a request's body takes in memory is taken from this, up to the request's end. */
-export function lend(request: Request, loan: Loan): void {
-  loans.set(request, loan)
-}
-
-/** Takes memory for a request's body. Throws server_busy when there is none left. */
+/** Counts memory that a request's body takes, until the request is answered. Throws server_busy when all is taken. */
 export function takeMemory(request: Request, bytes: number): void {
-  if (loans.get(request)?.grow(bytes) === false)
+  if (findContext(request)?.bodyMemory?.grow(bytes) === false)
     throw new ApiError('server_busy', 'The bodies of other requests fill the memory that there is for them: try again.')
 }
 

@@ -1,53 +1,21 @@
 import type { Caller } from '../core/access/access.ts'
-import type { Visitor } from '../core/sandboxes/preview-links.ts'
+import { type Admission, getContext, type RequestContext } from './context.ts'
 
-const callers = new WeakMap<Request, Caller>()
-
-const admissions = new WeakMap<Request, () => void>()
-
-/** Admits a request by `decide`, which throws for one that may not come in, and may be asked again. */
-export function admitBy(request: Request, decide: () => void): void {
-  decide()
-  admissions.set(request, decide)
-}
-
-/** Whether a request would still be admitted: what it opened may outlive the key, token or link that it came with. */
-export function isAdmitted(request: Request): boolean {
-  try {
-    admissions.get(request)?.()
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Remembers who sent a request, for as long as it lives. */
-export function admit(request: Request, caller: Caller): void {
-  callers.set(request, caller)
-}
-
-/** Who sent this request. Throws for one that was not admitted: a route that skipped authentication. */
+/** Who sent this request. Throws for one that came by a link, and for one that was not admitted. */
 export function callerOf(request: Request): Caller {
-  const caller = callers.get(request)
-  if (!caller) throw new Error('a request without a caller')
-  return caller
+  const { admission } = getContext(request)
+  if (!admission || admission.visitor) throw new Error('a request without a caller')
+  return admission.caller
 }
 
-const visitors = new WeakMap<Request, Visitor>()
-
-/** Remembers who came by a link. To all routes but previews, such a request has no caller. */
-export function admitVisitor(request: Request, visitor: Visitor): void {
-  visitors.set(request, visitor)
+/** Who sent this request, with a key or token or by a link. Throws for one that was not admitted. */
+export function callerOrVisitorOf(request: Request): Pick<Admission, 'caller' | 'visitor'> {
+  const { admission } = getContext(request)
+  if (!admission) throw new Error('a request without a caller')
+  return admission
 }
 
-/** Who sent this request, with a key or token or by a link. */
-export function callerOrVisitorOf(request: Request): { caller: Caller; visitor?: Visitor | undefined } {
-  const visitor = visitors.get(request)
-  return { caller: visitor?.caller ?? callerOf(request), visitor }
-}
-
-/** The key that a request came with, or that made its token or link: what is bounded for each. Empty for nobody's. */
-export function keyOf(request: Request): string {
-  const caller = visitors.get(request)?.caller ?? callers.get(request)
-  return caller ? (caller.keyId ?? caller.teamId) : ''
+/** The key that a request came with, or that made its token or link. Limits count by it. Empty when there is no key. */
+export function keyOf({ admission }: RequestContext): string {
+  return admission ? (admission.caller.keyId ?? admission.caller.teamId) : ''
 }

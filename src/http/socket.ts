@@ -1,7 +1,9 @@
 import type { ServerWebSocket, WebSocketHandler } from 'bun'
-import type { Loan } from '../async/shared-memory.ts'
+import { createMemory, type Loan } from '../async/shared-memory.ts'
+import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
-import { isAdmitted } from './caller.ts'
+import { keyOf } from './caller.ts'
+import { getContext } from './context.ts'
 
 /** The other end of a WebSocket: a browser, or a program of the caller. */
 export type Peer = Pick<ServerWebSocket, 'send' | 'close' | 'getBufferedAmount' | 'ping'>
@@ -26,6 +28,23 @@ export interface Sockets {
   borrow(request: Request): Loan
   /** Waited for between two messages to the peer: others are answered meanwhile. */
   turn(request: Request): Promise<void>
+}
+
+/** Joins what the server can do with WebSockets and the shares that every key has. `turn` resolves in a key's turn. */
+export function createSockets(upgrade: Upgrade = () => false, turn: (key: string) => Promise<void>): Sockets {
+  const messages = createMemory({ bytes: bounds.messagesBytes, freeBytes: bounds.smallBodyBytes })
+  return {
+    upgrade(request, handlers, headers) {
+      const { received, share } = getContext(request)
+      const close: SocketHandlers['close'] = (...ending) => {
+        share?.[Symbol.dispose]()
+        handlers.close(...ending)
+      }
+      return upgrade(received, { ...handlers, close }, headers)
+    },
+    borrow: request => messages.borrow(keyOf(getContext(request))),
+    turn: request => turn(keyOf(getContext(request))),
+  }
 }
 
 /** The largest message that a peer may send. */
@@ -93,9 +112,9 @@ function whileAdmitted(request: Request, handlers: SocketHandlers): SocketHandle
   let checkedAt = performance.now()
   const check = (peer: Peer) => {
     checkedAt = performance.now()
-    const isFine = isAdmitted(request)
-    if (!isFine) peer.close(REFUSED, 'The key, token or link has ended.')
-    return isFine
+    const isValid = getContext(request).admission?.isValid() ?? false
+    if (!isValid) peer.close(REFUSED, 'The key, token or link has ended.')
+    return isValid
   }
   return {
     ...handlers,

@@ -1,35 +1,23 @@
+import type { AppServer } from './app-server.ts'
+import { keyOf } from './caller.ts'
 import { outflow } from './outflow.ts'
 import { createShares } from './shares.ts'
-import { type SocketHandlers, SWITCHING_PROTOCOLS } from './socket.ts'
+import { SWITCHING_PROTOCOLS } from './socket.ts'
+import type { Step } from './steps/step.ts'
 import { createTurns } from './turns.ts'
-
-/** What is asked of the server that the app is behind; without it, connections stay as they are. */
-export interface Connections {
-  /** The request's connection is closed after so many seconds without a byte; 0: never. */
-  timeout?(request: Request, seconds: number): void
-  /** The same for all requests of one connection. */
-  nameOf?(request: Request): string | undefined
-}
-
-export interface CarryOptions {
-  key: string
-  /** The answer may come in many pieces, whatever it says of itself. */
-  isForeign: boolean
-}
 
 /** Requests that are being answered, as long as their answers take. */
 export interface Traffic {
   /**
-   * Answers a request of this key. A stream gives way to all else between its pieces, and ends when its reader takes
-   * nothing. Throws what `answer` does, and rate_limit_exceeded when the key has too much open.
+   * Counts a request of a key as open until its answer has ended. A stream gives way to all else between its pieces, and
+   * ends when its reader takes nothing. Throws rate_limit_exceeded when the key has too much open. A request without a
+   * key, as one for /health, passes: its connection and its answer are short.
    */
-  carry(request: Request, options: CarryOptions, answer: () => Promise<Response>): Promise<Response>
+  carry: Step
   /** The answer to a request that shows no key, as a run's token; it flows as others do. */
   flow(request: Request, response: Response): Response
   /** Resolves when it is the turn of this key. */
   turn(key: string): Promise<void>
-  /** The request becomes a WebSocket, which counts as open up to its end. */
-  keepOpen(request: Request, handlers: SocketHandlers): SocketHandlers
 }
 
 /** After this silence a connection that waits for a next request is closed. */
@@ -42,14 +30,13 @@ const STALLED_MS = 2 * 60_000
 /** The soonest that Bun closes a connection. */
 const AT_ONCE_SECONDS = 1
 
-export function createTraffic(requestsPerKey: number, connections: Connections): Traffic {
+export function createTraffic(requestsPerKey: number, server: AppServer): Traffic {
   const turns = createTurns()
   const shares = createShares({
     requestsPerKey,
     connectionsPerKey: CONNECTIONS_PER_KEY,
     keptMs: KEPT_SECONDS * 1000,
   })
-  const open = new WeakMap<Request, Disposable>()
 
   function flowing(request: Request, key: string, response: Response, end: () => void): Response {
     if (!response.body || request.method === 'HEAD') {
@@ -59,7 +46,7 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
     const body = outflow(response.body, {
       turn: () => turns.next(key),
       stalledMs: STALLED_MS,
-      onStalled: () => connections.timeout?.(request, AT_ONCE_SECONDS),
+      onStalled: () => server.timeout?.(request, AT_ONCE_SECONDS),
       onEnd: end,
     })
     // Nobody reads what comes after: the stream may never hear of it.
@@ -69,40 +56,34 @@ export function createTraffic(requestsPerKey: number, connections: Connections):
 
   return {
     turn: key => turns.next(key),
-    flow: (request, response) => flowing(request, '', response, () => connections.timeout?.(request, KEPT_SECONDS)),
-    async carry(request, { key, isForeign }, answer) {
-      // What ends things makes room, so it has room.
+    flow: (request, response) => flowing(request, '', response, () => server.timeout?.(request, KEPT_SECONDS)),
+    async carry(context, next) {
+      const { received, request, preview } = context
+      const key = keyOf(context)
+      if (key === '') return await next()
+      // A DELETE always has room: it ends things, and so makes room.
       const share = request.method === 'DELETE' ? undefined : shares.open(key)
-      if (share) open.set(request, share)
-      connections.timeout?.(request, 0)
+      if (share) context.share = share
+      server.timeout?.(received, 0)
       const end = () => {
-        // Before the end of the answer is sent: then the connection is no longer this request's.
-        connections.timeout?.(request, KEPT_SECONDS)
+        // Before the end of the answer is sent: after it the connection may carry another request.
+        server.timeout?.(received, KEPT_SECONDS)
         share?.[Symbol.dispose]()
       }
       try {
         // Of hundreds that come at once each begins in a turn of its own.
         if (shares.count(key) > CROWD) await turns.next(key)
-        const response = await answer()
+        const response = await next()
         if (response.status === SWITCHING_PROTOCOLS) return response
-        const connection = connections.nameOf?.(request)
+        const connection = server.nameOf?.(received)
         if (connection !== undefined && !shares.keeps(key, connection)) response.headers.set('connection', 'close')
-        if (isForeign || isStream(response)) return flowing(request, key, response, end)
+        // A preview's answer may come in many pieces, whatever it says of itself.
+        if (preview || isStream(response)) return flowing(received, key, response, end)
         end()
         return response
       } catch (error) {
         end()
         throw error
-      }
-    },
-    keepOpen(request, handlers) {
-      const share = open.get(request)
-      return {
-        ...handlers,
-        close(...ending) {
-          share?.[Symbol.dispose]()
-          handlers.close(...ending)
-        },
       }
     },
   }

@@ -1,0 +1,55 @@
+import { Elysia } from 'elysia'
+import type { Log } from '../core/runtime.ts'
+import { ApiError } from '../errors.ts'
+import { failureResponse } from './failure.ts'
+
+/** What Elysia does not do as this API needs it. */
+
+/** Of nginx: the client closed the connection before it was answered. */
+const CLIENT_GONE = 499
+
+/** A router without routes, which answers errors, unknown paths and unknown methods in the API's form. */
+export function createRouter(log: Log) {
+  const router = new Elysia()
+  let patterns: { method: string; path: RegExp }[] | undefined
+  return router.onError(({ error, code, request }) => {
+    if (code === 'NOT_FOUND') {
+      // Not before the first use: routes are added after this.
+      patterns ??= router.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))
+      return noRoute(request, patterns)
+    }
+    // Nobody reads the answer; the request's work was ended by its signal.
+    if (request.signal.aborted) return new Response(null, { status: CLIENT_GONE })
+    return failureResponse(error, log)
+  })
+}
+
+/** Elysia knows only that method and path together have no route: with another method the path may have one. */
+function noRoute({ method, url }: Request, patterns: readonly { method: string; path: RegExp }[]): Response {
+  const { pathname } = new URL(url)
+  const known = patterns.filter(({ path }) => path.test(pathname))
+  const allow = known.map(each => each.method).join(', ')
+  const error = allow
+    ? new ApiError('method_not_allowed', `${method} is not possible here: ${allow} is.`)
+    : new ApiError('not_found', 'There is no such endpoint.')
+  return Response.json(error, { status: error.status, ...(allow && { headers: { allow } }) })
+}
+
+const pathPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/\/$/, '').replaceAll(/:[^/]+/g, '[^/]+')}/?$`)
+
+/** Elysia looks for the path's slash from this character on. */
+const ELYSIA_PATH_FROM = 11
+
+/**
+ * The request in a form in which the router and the admission read the same path: with a host of three letters, Elysia
+ * would find the path in the query, and what is open under one path would open another. Undefined when the host makes no
+ * URL.
+ */
+export function toRoutable(request: Request): Request | undefined {
+  const url = URL.parse(request.url)
+  if (!url) return undefined
+  const { pathname, search } = url
+  if (request.url.startsWith(pathname, request.url.indexOf('/', ELYSIA_PATH_FROM))) return request
+  return new Request(`http://localhost${pathname}${search}`, request)
+}
