@@ -1,3 +1,4 @@
+import { ApiError, messageOf } from '../errors.ts'
 import { type Address, isWithin, parseAddress, parseRange, type Range } from './addresses.ts'
 
 /** A domain with or without its subdomains, or a range of addresses; on some ports or on all. */
@@ -77,4 +78,15 @@ function parsePorts(text: string | undefined, rule: string): Rule['ports'] | und
     throw new Error(`${JSON.stringify(rule)} has no port from 1 to 65535, or from-to`)
   }
   return { from, to }
+}
+
+/** Throws invalid_request that names the field and the first rule that is wrong. */
+export function assertRules(field: string, rules: readonly string[]): void {
+  for (const [index, text] of rules.entries()) {
+    try {
+      parseRule(text)
+    } catch (error) {
+      throw new ApiError('invalid_request', `${field}.${index}: ${messageOf(error)}`, { field })
+    }
+  }
 }

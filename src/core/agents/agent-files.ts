@@ -4,12 +4,12 @@ import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typ
 import { Value } from '@sinclair/typebox/value'
 import { bounds, excerpt } from '../../bounds.ts'
 import type { AgentInput, AgentOptions, AgentSandbox } from '../../db/agents.ts'
+import { assertRules } from '../../egress/rules.ts'
 import { messageOf, wordsOf } from '../../errors.ts'
 import type { Limits as SandboxLimits } from '../../plugin-api/index.ts'
 import { didYouMean } from '../../read/closest.ts'
 import { fieldOf, objectOf } from '../../read/json.ts'
 import { readJson } from '../../read/json-text.ts'
-import { assertRules } from '../sandboxes/networks.ts'
 
 /** An object of these fields and no other: a mistyped name is told. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })

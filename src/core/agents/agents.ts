@@ -1,13 +1,21 @@
-import { type Agent, agentEnv, listAgents, removeAgent, saveAgent, setAgentVariable } from '../../db/agents.ts'
+import { excerpt } from '../../bounds.ts'
+import {
+  type Agent,
+  agentEnv,
+  findAgent,
+  listAgents,
+  removeAgent,
+  saveAgent,
+  setAgentVariable,
+} from '../../db/agents.ts'
 import { type Deployment, type DeploymentSummary, findDeployment, listDeployments } from '../../db/deployments.ts'
 import { inTransaction } from '../../db/open.ts'
 import { ApiError } from '../../errors.ts'
-import { assertKey, type Caller } from '../access/access.ts'
-import { underOperator } from '../deploy/deployed-agent.ts'
+import { assertAgent, assertKey, type Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
-import { getAgent } from '../sandboxes/sandboxes.ts'
-import { removeUnusedBundles } from '../sandboxes/sweep.ts'
 import { logAgent } from './agent-log.ts'
+import { removeUnusedBundles } from './bundles.ts'
+import { withOperatorChoices } from './operator-choices.ts'
 
 const MAX_VARIABLES = 200
 
@@ -16,6 +24,14 @@ export interface VersionedAgent {
   agent: Agent
   deployments: DeploymentSummary[]
   active: DeploymentSummary | undefined
+}
+
+/** Throws agent_not_found, or forbidden for a token of other agents. */
+export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
+  assertAgent(caller, slug)
+  const agent = findAgent(db, caller.teamId, slug)
+  if (!agent) throw new ApiError('agent_not_found', `There is no agent ${JSON.stringify(excerpt(slug))}.`)
+  return agent
 }
 
 /** Throws forbidden for a token. */
@@ -54,7 +70,7 @@ export function rollBack(runtime: Runtime, caller: Caller, slug: string, version
     const target = chosen && findDeployment(db, chosen.id)
     if (!target && version !== undefined) throw new ApiError('not_found', `${slug} has no version ${version}.`)
     if (!target) throw new ApiError('conflict', `${slug} has no earlier version.`)
-    saveAgent(db, caller.teamId, { slug, ...underOperator(target.definition, agent), deploymentId: target.id })
+    saveAgent(db, caller.teamId, { slug, ...withOperatorChoices(target.definition, agent), deploymentId: target.id })
     logAgent(db, agent.id, { source: 'deploy', level: 'info', text: `${slug} is back at version ${target.version}.` })
     return target
   })

@@ -5,7 +5,7 @@ import { mkdir, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listBundles } from '../../db/deployments.ts'
 import { syncPath } from '../../disk/lasting-files.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, messageOf } from '../../errors.ts'
 
 /** What deployed agents bring as files, each named by the hash of what is in it. A file is there wholly or not at all. */
 export interface Bundles {
@@ -24,6 +24,12 @@ export interface Stored extends Disposable {
   name: string
   byteLength: number
 }
+
+/** Removes the files that nothing needs. Never rejects: what fails is logged, and tried again the next time. */
+export const removeUnusedBundles = ({ bundles, log }: { bundles: Bundles; log: LogError }): Promise<void> =>
+  bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`, 'error'))
+
+type LogError = (line: string, level: 'error') => void
 
 export function createBundles(db: Database, dataDirectory: string): Bundles {
   const directory = join(dataDirectory, 'bundles')

@@ -10,9 +10,9 @@ import type { Engine, StoredMessage, Turn } from '../../plugin-api/index.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Run } from '../../runs/run.ts'
 import type { Caller } from '../access/access.ts'
-import { underOperator } from '../deploy/deployed-agent.ts'
+import { getAgent } from '../agents/agents.ts'
+import { withOperatorChoices } from '../agents/operator-choices.ts'
 import type { Runtime } from '../runtime.ts'
-import { getAgent } from '../sandboxes/sandboxes.ts'
 import { type Asked, askedOf, type Posted } from './asked.ts'
 import { withAttachments } from './attachments.ts'
 import { type PlaceRequest, placeOf } from './chat-place.ts'
@@ -65,7 +65,9 @@ const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
 function agentAsMade(db: Database, current: Agent, { deploymentId }: Sandbox): Agent {
   if (deploymentId === undefined || deploymentId === current.deploymentId) return current
   const deployment = findDeployment(db, deploymentId)
-  return deployment?.agentId === current.id ? { ...current, ...underOperator(deployment.definition, current) } : current
+  return deployment?.agentId === current.id
+    ? { ...current, ...withOperatorChoices(deployment.definition, current) }
+    : current
 }
 
 /** What the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */

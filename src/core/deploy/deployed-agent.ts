@@ -1,12 +1,11 @@
 import { excerpt } from '../../bounds.ts'
-import type { Agent, AgentDefinition, AgentInput } from '../../db/agents.ts'
+import type { Agent, AgentInput } from '../../db/agents.ts'
 import type { DeployedTool } from '../../db/deployments.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Engine } from '../../plugin-api/index.ts'
 import { isObject, type JsonObject, objectOf, objectsOf } from '../../read/json.ts'
 import { readAgent } from '../agents/agent-files.ts'
 import type { Runtime } from '../runtime.ts'
-import { startOf } from '../sandboxes/sandboxes.ts'
 
 /** What a deploy says of its agent, from all that may say something. Nothing of it is checked yet. */
 export interface Deployed {
@@ -67,18 +66,6 @@ export function deployedAgent(
     return readAgent(JSON.parse(JSON.stringify(file)))
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
-  }
-}
-
-/** A version of an agent as it may be now: what the operator alone may decide is as the agent has it at last. */
-export function underOperator<Version extends AgentDefinition>(version: Version, current: AgentDefinition): Version {
-  const { base: _, image: __, template: ___, ...sandbox } = version.sandbox
-  const { maxAgentBudgetUsd: ____, ...options } = version.options
-  const { maxAgentBudgetUsd } = current.options
-  return {
-    ...version,
-    sandbox: { ...sandbox, ...startOf(current.sandbox) },
-    options: { ...options, ...(maxAgentBudgetUsd !== undefined && { maxAgentBudgetUsd }) },
   }
 }
 

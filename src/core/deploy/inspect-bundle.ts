@@ -7,9 +7,10 @@ import { runCommand } from '../../environment/run-command.ts'
 import { messageOf } from '../../errors.ts'
 import type { CheckContext, Engine, Environment } from '../../plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson, shapeOf } from '../../read/json.ts'
+import { pickStart } from '../agents/operator-choices.ts'
 import { placeTools } from '../agents/user-tools.ts'
 import type { Runtime } from '../runtime.ts'
-import { limitsOf, startOf } from '../sandboxes/sandboxes.ts'
+import { limitsOf } from '../sandboxes/sandboxes.ts'
 import { unpackTemplate } from '../sandboxes/set-up.ts'
 
 const INSPECT_WITHIN_MS = 60_000
@@ -43,7 +44,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
   const network = { own: { allowOut: [] } }
   await writeWhenFree(db, () => beginEnvironment(db, place))
   const environment = await environments.create({
-    ...(sandbox && startOf(sandbox)),
+    ...(sandbox && pickStart(sandbox)),
     id: place.environmentId,
     backend: place.backend,
     limits: limitsOf(config.limits),

@@ -4,8 +4,8 @@ import { writeWhenFree } from '../../db/busy.ts'
 import { findNetwork, type NetworkRules, type Sandbox, type SandboxNetwork, saveNetwork } from '../../db/sandboxes.ts'
 import type { EgressCounts } from '../../egress/egress.ts'
 import type { Policy } from '../../egress/policy.ts'
-import { type Layer, parseRule, parseRules } from '../../egress/rules.ts'
-import { ApiError, messageOf } from '../../errors.ts'
+import { assertRules, type Layer, parseRules } from '../../egress/rules.ts'
+import { ApiError } from '../../errors.ts'
 import type { Config } from '../../start/config.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
@@ -115,17 +115,6 @@ export function describeNetwork(
     denyOut: [...new Set([...(agent.denyOut ?? []), ...(own.denyOut ?? [])])],
     ...(own.allowOut && agent.allowOut && { agentAllowOut: agent.allowOut }),
     decisions: egress.counts(environmentId),
-  }
-}
-
-/** Throws with the field and the first rule that is wrong. */
-export function assertRules(field: string, rules: readonly string[]): void {
-  for (const [index, text] of rules.entries()) {
-    try {
-      parseRule(text)
-    } catch (error) {
-      throw new ApiError('invalid_request', `${field}.${index}: ${messageOf(error)}`, { field })
-    }
   }
 }
 

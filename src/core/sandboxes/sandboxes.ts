@@ -1,5 +1,4 @@
-import { excerpt } from '../../bounds.ts'
-import { type Agent, type AgentSandbox, agentEnv, findAgent } from '../../db/agents.ts'
+import { agentEnv } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
 import { findDeployment } from '../../db/deployments.ts'
 import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
@@ -17,6 +16,8 @@ import {
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Limits } from '../../plugin-api/index.ts'
 import { assertAgent, type Caller } from '../access/access.ts'
+import { getAgent } from '../agents/agents.ts'
+import { pickStart } from '../agents/operator-choices.ts'
 import type { Runtime } from '../runtime.ts'
 import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
 import { assertStartable } from './program.ts'
@@ -31,14 +32,6 @@ export interface SandboxRequest extends NetworkRequest {
   timeoutMs?: number
   /** The end user it is for; a token's own user wins. */
   externalUserId?: string
-}
-
-/** Throws agent_not_found, or forbidden for a token of other agents. */
-export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
-  assertAgent(caller, slug)
-  const agent = findAgent(db, caller.teamId, slug)
-  if (!agent) throw new ApiError('agent_not_found', `There is no agent ${JSON.stringify(excerpt(slug))}.`)
-  return agent
 }
 
 /**
@@ -79,7 +72,7 @@ export async function createSandbox(
       }),
       env: envs,
       network: { mode: config.network, layers: networkLayers(network) },
-      ...startOf(defaults),
+      ...pickStart(defaults),
     })
     .catch(async error => {
       await settle(runtime, place.environmentId)
@@ -136,13 +129,6 @@ const settle = ({ db, log }: Runtime, environmentId: string): Promise<void> =>
   writeWhenFree(db, () => settleEnvironment(db, environmentId)).catch(error =>
     log(`${environmentId}: ${messageOf(error)}`),
   )
-
-/** What new sandboxes of an agent start from, on each backend that asks for it. */
-export const startOf = ({ base, image, template }: AgentSandbox) => ({
-  ...(base !== undefined && { base }),
-  ...(image !== undefined && { image }),
-  ...(template !== undefined && { template }),
-})
 
 /** Found by its id or its environment's. Throws sandbox_not_found for one of another team or user. */
 export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox {

@@ -87,7 +87,3 @@ export async function removeOldStrays({ db, environments, log }: Runtime): Promi
     }
   }
 }
-
-/** Removes files of agents and sandboxes that are gone. Never rejects: what fails is logged, and met again. */
-export const removeUnusedBundles = ({ bundles, log }: Runtime): Promise<void> =>
-  bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`, 'error'))
