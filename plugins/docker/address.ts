@@ -6,7 +6,7 @@ import { messageOf } from '../../src/errors.ts'
 /** Where an engine listens. */
 export type Address = { socket: string } | { host: string; port: number; tls?: Certificates }
 
-/** PEM texts. */
+/** Certificates as PEM texts. */
 export interface Certificates {
   ca: string
   cert: string
@@ -41,6 +41,6 @@ function readCertificates(directory: string): Certificates {
   }
 }
 
-/** As an operator would write it. */
+/** The address as DOCKER_HOST has it. */
 export const describeAddress = (address: Address): string =>
   'socket' in address ? `unix://${address.socket}` : `tcp://${address.host}:${address.port}`

@@ -7,47 +7,47 @@ import type { DockerEngine } from './engine.ts'
 import { EngineError } from './failure.ts'
 import { seccompProfile } from './seccomp.ts'
 
-/** What `GET /info` calls a limit that the engine can set. */
+/** Fields of `GET /info` that say whether the engine can set a limit. */
 const flags = { memoryMb: 'MemoryLimit', processes: 'PidsLimit', cpus: 'CpuCfsQuota' } as const
 
 /**
- * Storage that counts a container's own files, of Docker and of Podman: quotas of xfs. Those of btrfs and zfs count the
- * image too, and btrfs stops counting once it finds that it is wrong.
+ * Storage drivers of Docker and Podman whose quota counts a container's own files alone, by xfs. Those of btrfs and zfs count
+ * the image too, and btrfs stops counting once its count is inconsistent.
  */
 const exactDrivers = ['overlay2', 'overlay']
 
-/** What a container is made with, as far as that depends on the engine. */
-export interface Choice {
+/** The part of a container's settings that depends on the engine. */
+export interface EngineSettings {
   /** The engine's storage holds it to its disk limit. */
   hasQuota: boolean
-  /** For `SecurityOpt`: the profile itself, as Docker wants it, or its file, as Podman does. Undefined: the engine's own. */
+  /** For `SecurityOpt`: the profile's text (Docker) or the path of its file (Podman). Undefined: the engine's own profile. */
   seccomp: string | undefined
 }
 
-/** What the engine can; found once, and by trying. */
-export interface Capabilities {
-  /** Limits that the engine cannot set, for want of their cgroups. */
+/** What the engine can limit, found once by trying. */
+export interface EngineLimits {
+  /** Limits that the engine cannot set, because it lacks their cgroups. */
   findUnlimited(): Promise<(keyof Limits)[]>
-  /** Makes a container by `make`, with the most that the engine takes. */
-  create(wantsQuota: boolean, make: (choice: Choice) => Promise<void>): Promise<void>
+  /** Calls `make` with fewer and fewer settings until the engine takes them. Rejects with any other failure. */
+  create(wantsQuota: boolean, make: (settings: EngineSettings) => Promise<void>): Promise<void>
 }
 
-export function createCapabilities(engine: DockerEngine, dataDirectory: string): Capabilities {
+export function createEngineLimits(engine: DockerEngine, dataDirectory: string): EngineLimits {
   const profile = seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64')
   const profileFile = join(dataDirectory, 'docker-seccomp.json')
-  let seccomp: Choice['seccomp'] = profile
-  let isWithoutQuota = false
+  let seccomp: EngineSettings['seccomp'] = profile
+  let lacksQuota = false
   const info = once(async () => objectOf(await engine.call('GET', '/info')) ?? {})
 
-  /** True when the next try may do. */
-  const learn = (error: unknown, tried: Choice): boolean => {
+  /** Learns from a refusal. True when the next try may work. */
+  const learn = (error: unknown, tried: EngineSettings): boolean => {
     if (!(error instanceof EngineError)) return false
     if (tried.hasQuota && /storage[- ]opt|quota|unknown option/i.test(error.message)) {
-      isWithoutQuota = true
+      lacksQuota = true
       return true
     }
-    const isUnread = /opening seccomp profile/i.test(error.message) || /no such file/i.test(error.message)
-    if (tried.seccomp === undefined || !isUnread || !/seccomp profile/i.test(error.message)) return false
+    const isProfileUnreadable = /opening seccomp profile/i.test(error.message) || /no such file/i.test(error.message)
+    if (tried.seccomp === undefined || !isProfileUnreadable || !/seccomp profile/i.test(error.message)) return false
     if (tried.seccomp === profile) {
       mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
       writeFileSync(profileFile, profile)
@@ -58,17 +58,17 @@ export function createCapabilities(engine: DockerEngine, dataDirectory: string):
 
   return {
     async findUnlimited() {
-      const known = await info()
-      return (['memoryMb', 'processes', 'cpus'] as const).filter(name => known[flags[name]] === false)
+      const answer = await info()
+      return (['memoryMb', 'processes', 'cpus'] as const).filter(name => answer[flags[name]] === false)
     },
     async create(wantsQuota, make) {
       const mayHaveQuota = wantsQuota && exactDrivers.includes(String((await info()).Driver))
       for (;;) {
-        const choice: Choice = { hasQuota: mayHaveQuota && !isWithoutQuota, seccomp }
+        const settings: EngineSettings = { hasQuota: mayHaveQuota && !lacksQuota, seccomp }
         try {
-          return await make(choice)
+          return await make(settings)
         } catch (error) {
-          if (!learn(error, choice)) throw error
+          if (!learn(error, settings)) throw error
         }
       }
     },

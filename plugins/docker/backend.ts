@@ -6,18 +6,18 @@ import { startHousekeeping } from '../../src/guest/host/housekeeping.ts'
 import { type KeptEnvironment, keepEnvironment } from '../../src/guest/host/kept-environment.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { readAddress, type Variables } from './address.ts'
-import { createCapabilities } from './available-limits.ts'
-import { guestInside, nameOf } from './container.ts'
+import { createEngineLimits } from './available-limits.ts'
+import { containerName, guestDirectoryInside } from './container.ts'
 import { listContainers } from './containers.ts'
-import { type House, makeContainer } from './create-container.ts'
-import { createIdentity } from './data-directory-id.ts'
+import { createContainer, type Installation } from './create-container.ts'
+import { createDataDirectoryId } from './data-directory-id.ts'
 import { createEngine } from './engine.ts'
 import { EngineLost, isConflict, isMissing, unavailable } from './failure.ts'
 import { createGuestVolume, removeFiller } from './guest-volume.ts'
 import { createImages } from './image.ts'
-import type { Made } from './labels.ts'
-import { createContainerHome } from './lifecycle.ts'
-import { watchPulse } from './liveness.ts'
+import type { CreatedWith } from './labels.ts'
+import { createContainerLifecycle } from './lifecycle.ts'
+import { watchLiveness } from './liveness.ts'
 import { probeEngine } from './probes.ts'
 import { removeContainer } from './start.ts'
 
@@ -49,46 +49,52 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const { dataDirectory, idleMs = DEFAULT_IDLE_MS, executable = process.execPath, log } = options
   const { variables = process.env, silentMs = DEFAULT_SILENT_MS } = options
   const engine = createEngine(() => readAddress(variables))
-  const identity = createIdentity(dataDirectory)
+  const dataDirectoryId = createDataDirectoryId(dataDirectory)
   const closing = new AbortController()
   const images = createImages(engine, log, closing.signal)
-  const capabilities = createCapabilities(engine, dataDirectory)
+  const engineLimits = createEngineLimits(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
   /** What a failed create has left, to be removed when the engine is back. */
-  const doomed = new Set<string>()
+  const leftovers = new Set<string>()
   const creating = new Map<string, Promise<KeptEnvironment>>()
 
   const onProxy = (id: string) => (socket: Duplex) =>
     options.serveProxy ? options.serveProxy(id, socket) : void socket.destroy()
 
-  const keep = (house: House, id: string, imageId: string, made: Made, connection?: GuestConnection) => {
-    const home = createContainerHome({
+  const keep = (
+    installation: Installation,
+    id: string,
+    imageId: string,
+    createdWith: CreatedWith,
+    connection?: GuestConnection,
+  ) => {
+    const home = createContainerLifecycle({
       engine,
       id,
-      made,
-      guestDirectory: guestInside(house.dataId),
+      createdWith,
+      guestDirectory: guestDirectoryInside(installation.dataId),
       silentMs,
       // The image may be gone; then the guest that is there has to do.
-      bringGuest: () => house.guest.bring(imageId).catch(error => rethrowUnless(isMissing, error)),
+      installGuest: () => installation.guest.install(imageId).catch(error => rethrowUnless(isMissing, error)),
       onProxy: onProxy(id),
       log,
       onRemoved: () => void environments.delete(id),
     })
-    if (connection) watchPulse(connection, silentMs)
+    if (connection) watchLiveness(connection, silentMs)
     const environment = keepEnvironment(home, connection)
     environments.set(id, environment)
     return environment
   }
 
   const prepare = once(async () => {
-    const dataId = await identity.make()
-    const house: House = { dataId, guest: createGuestVolume({ engine, executable, dataId }) }
+    const dataId = await dataDirectoryId.make()
+    const installation: Installation = { dataId, guest: createGuestVolume({ engine, executable, dataId }) }
     await removeFiller(engine, dataId)
     const running: KeptEnvironment[] = []
-    for (const { environmentId, imageId, isRunning, made } of await listContainers(engine, dataId)) {
-      if (!made) log(`${environmentId}: its container has a damaged label`)
+    for (const { environmentId, imageId, isRunning, createdWith } of await listContainers(engine, dataId)) {
+      if (!createdWith) log(`${environmentId}: its container has a damaged label`)
       else {
-        const environment = keep(house, environmentId, imageId, made)
+        const environment = keep(installation, environmentId, imageId, createdWith)
         if (isRunning) running.push(environment)
       }
     }
@@ -96,9 +102,9 @@ export function createDockerBackend(options: DockerOptions): Backend {
       environments: () => environments.values(),
       idleMs,
       onFailure,
-      also: removeDoomed,
+      also: removeLeftovers,
     })
-    return { ...house, endHousekeeping, rejoined: rejoin(running) }
+    return { ...installation, endHousekeeping, rejoined: rejoin(running) }
   })
   let prepared: ReturnType<typeof prepare> | undefined
   const ready = async () => {
@@ -117,24 +123,24 @@ export function createDockerBackend(options: DockerOptions): Backend {
   }
 
   const make = async (spec: EnvironmentSpec): Promise<KeptEnvironment> => {
-    const house = await ready()
+    const installation = await ready()
     if (environments.has(spec.id)) throw new ApiError('conflict', 'The sandbox exists already.')
     const { id, image = options.image, limits } = spec
     try {
-      const supplies = { ...house, engine, images, capabilities }
-      const container = await makeContainer(supplies, id, { image, limits, onProxy: onProxy(id) })
-      return keep(house, id, container.imageId, container.made, container.connection)
+      const dependencies = { ...installation, engine, images, engineLimits }
+      const container = await createContainer(dependencies, id, { image, limits, onProxy: onProxy(id) })
+      return keep(installation, id, container.imageId, container.createdWith, container.connection)
     } catch (error) {
       if (isConflict(error)) throw new ApiError('conflict', 'The sandbox exists already.')
-      await removeContainer(engine, nameOf(id)).catch(() => doomed.add(id))
+      await removeContainer(engine, containerName(id)).catch(() => leftovers.add(id))
       throw error
     }
   }
 
-  const removeDoomed = async () => {
-    for (const id of [...doomed]) {
-      await removeContainer(engine, nameOf(id)).then(
-        () => doomed.delete(id),
+  const removeLeftovers = async () => {
+    for (const id of [...leftovers]) {
+      await removeContainer(engine, containerName(id)).then(
+        () => leftovers.delete(id),
         error => onFailure(id, error),
       )
     }
@@ -150,9 +156,9 @@ export function createDockerBackend(options: DockerOptions): Backend {
     isolation: 'container',
     egress: 'proxy',
     async check() {
-      const dataId = await identity.makeIfOwn()
+      const dataId = await dataDirectoryId.makeIfOwn()
       const guest = createGuestVolume({ engine, executable, dataId })
-      return await probeEngine({ engine, images, capabilities, dataId, guest }, options.image)
+      return await probeEngine({ engine, images, engineLimits, dataId, guest }, options.image)
     },
 
     async create(spec) {
@@ -166,7 +172,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     },
 
     async open(id) {
-      if (identity.find() === undefined) return undefined
+      if (dataDirectoryId.find() === undefined) return undefined
       await ready()
       const environment = environments.get(id)
       return environment?.isDestroyed ? undefined : environment
@@ -176,7 +182,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
 
     async list() {
       // A server that never had a container needs no engine.
-      if (identity.find() === undefined) return []
+      if (dataDirectoryId.find() === undefined) return []
       await ready()
       return [...environments.values()].filter(environment => !environment.isDestroyed).map(({ id }) => id)
     },

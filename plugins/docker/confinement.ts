@@ -1,7 +1,14 @@
-import type { Made } from './labels.ts'
+import type { CreatedWith } from './labels.ts'
 
-/** What confines an environment, and what could not be limited, each in a line for the operator. */
-export function describeConfinement({ image, limits, hasQuota, hasSeccomp, hasVolumes, unlimited }: Made): string[] {
+/** Lines for the operator on what confines an environment and what could not be limited. */
+export function describeConfinement({
+  image,
+  limits,
+  hasQuota,
+  hasSeccomp,
+  hasVolumes,
+  unlimited,
+}: CreatedWith): string[] {
   const { memoryMb, processes, cpus, diskMb } = limits
   const limit = (name: keyof typeof limits, what: string, value: string | undefined) => {
     if (value === undefined) return `${what}: no limit was asked for`

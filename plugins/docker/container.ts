@@ -1,18 +1,18 @@
 import { guestCommand } from '../../src/guest/host/install.ts'
 import { rootCapabilities } from '../../src/guest/host/root-capabilities.ts'
 import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
-import { GUEST_VOLUME, linkOf } from './guest-volume.ts'
+import { GUEST_VOLUME, guestLinkName } from './guest-volume.ts'
 import type { Image } from './image.ts'
-import { labels, type Made } from './labels.ts'
+import { type CreatedWith, labels } from './labels.ts'
 
 /** Where the guest's volume is in every container: in the fresh tmpfs that is /dev, whatever the image has. */
 const VOLUME_INSIDE = '/dev/.threadbox'
-export const guestInside = (dataId: string): string => `${VOLUME_INSIDE}/${linkOf(dataId)}`
+export const guestDirectoryInside = (dataId: string): string => `${VOLUME_INSIDE}/${guestLinkName(dataId)}`
 
-/** A user that no image has: see the guest's volume. */
+/** A user that no image has; see `withGuest` in guest-volume.ts. */
 const BRIDGE_USER = '65533:65533'
 
-/** What the guest and the bridge have of the process limit: threads, and commands that are being started. */
+/** Part of the process limit for the guest and the bridge: their threads, and commands that are being started. */
 const OWN_PROCESSES = 64
 const MIB = 1024 * 1024
 const SHARED_MEMORY_BYTES = 64 * MIB
@@ -21,33 +21,33 @@ export interface ContainerSpec {
   id: string
   dataId: string
   image: Image
-  made: Made
+  createdWith: CreatedWith
   /** The profile, or its file; undefined for the engine's own. */
   seccomp: string | undefined
 }
 
-export const nameOf = (environmentId: string): string => `threadbox-${environmentId}`
+export const containerName = (environmentId: string): string => `threadbox-${environmentId}`
 
-/** The body of `POST /containers/create`. No path of the engine's host is in it, and nothing of its network. */
-export function containerBody({ id, dataId, image, made, seccomp }: ContainerSpec): object {
-  const { memoryMb, processes, cpus, diskMb } = made.limits
+/** The body of `POST /containers/create`. It names no path and no network of the engine's host. */
+export function containerBody({ id, dataId, image, createdWith, seccomp }: ContainerSpec): object {
+  const { memoryMb, processes, cpus, diskMb } = createdWith.limits
   const token = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
   return {
     Hostname: 'sandbox',
     Image: image.id,
-    Entrypoint: [...guestCommand(guestInside(dataId)), 'container'],
+    Entrypoint: [...guestCommand(guestDirectoryInside(dataId)), 'container'],
     Cmd: [],
     User: '0:0',
     WorkingDir: '/',
     Env: [
-      // A name alone takes a variable away: what the image sets is for commands, not for the guest and its loader.
+      // A name alone removes a variable: the image's variables are for commands, not for the guest and its loader.
       ...Object.keys(image.env),
       `THREADBOX_ENVIRONMENT=${JSON.stringify(image.env)}`,
       `${TOKEN_VARIABLE}=${token}`,
     ],
     StopSignal: 'SIGKILL',
     Healthcheck: { Test: ['NONE'] },
-    Labels: { [labels.data]: dataId, [labels.environment]: id, [labels.made]: JSON.stringify(made) },
+    Labels: { [labels.data]: dataId, [labels.environment]: id, [labels.createdWith]: JSON.stringify(createdWith) },
     HostConfig: {
       NetworkMode: 'none',
       IpcMode: 'private',
@@ -55,7 +55,7 @@ export function containerBody({ id, dataId, image, made, seccomp }: ContainerSpe
       CapAdd: rootCapabilities,
       SecurityOpt: ['no-new-privileges', ...(seccomp === undefined ? [] : [`seccomp=${seccomp}`])],
       ShmSize: SHARED_MEMORY_BYTES,
-      // For what a guest says when it does not start.
+      // Read when a guest does not start.
       LogConfig: { Type: 'json-file', Config: { 'max-size': '64k', 'max-file': '1' } },
       Mounts: [
         {
@@ -72,13 +72,13 @@ export function containerBody({ id, dataId, image, made, seccomp }: ContainerSpe
       ...(diskMb !== undefined && {
         // Also where there is a quota: it does not hold for the files of the engine's own that are /etc/hosts and the like.
         Ulimits: [{ Name: 'fsize', Soft: diskMb * MIB, Hard: diskMb * MIB }],
-        ...(made.hasQuota && { StorageOpt: { size: `${diskMb}M` } }),
+        ...(createdWith.hasQuota && { StorageOpt: { size: `${diskMb}M` } }),
       }),
     },
   }
 }
 
-/** The body of `POST /containers/:id/exec`: what joins a connection to the guest. */
+/** The body of `POST /containers/:id/exec`: the bridge, which joins a connection to the guest. */
 export const bridgeBody = (guestDirectory: string): object => ({
   AttachStdin: true,
   AttachStdout: true,

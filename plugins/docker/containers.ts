@@ -1,14 +1,14 @@
 import { objectOf, objectsOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
-import { labels, type Made, parseMade } from './labels.ts'
+import { type CreatedWith, labels, parseCreatedWith } from './labels.ts'
 
-/** A container of a data directory, as the engine lists it. */
+/** A container of this data directory, as the engine lists it. */
 export interface KnownContainer {
   environmentId: string
   imageId: string
   isRunning: boolean
   /** Undefined when its label is damaged. */
-  made: Made | undefined
+  createdWith: CreatedWith | undefined
 }
 
 export async function listContainers(engine: DockerEngine, dataId: string): Promise<KnownContainer[]> {
@@ -18,7 +18,7 @@ export async function listContainers(engine: DockerEngine, dataId: string): Prom
     const given = objectOf(Labels) ?? {}
     const environmentId = given[labels.environment]
     if (typeof environmentId !== 'string') return []
-    const made = parseMade(given[labels.made])
-    return [{ environmentId, imageId: String(ImageID), isRunning: State === 'running', made }]
+    const createdWith = parseCreatedWith(given[labels.createdWith])
+    return [{ environmentId, imageId: String(ImageID), isRunning: State === 'running', createdWith }]
   })
 }

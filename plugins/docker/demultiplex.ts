@@ -4,19 +4,19 @@ const HEADER_BYTES = 8
 const STDOUT = 1
 const STDERR = 2
 
-/** What is kept of stderr, for whoever asks why a stream has ended. */
+/** How much of stderr's end is kept, to say why a stream has ended. */
 const MAX_ERROR_BYTES = 4096
 
 export interface ProcessStream extends Duplex {
-  /** The end of what the process has said on stderr. */
+  /** The end of the process's stderr. */
   readonly stderr: string
 }
 
 /**
- * The stdin and stdout of a process on an engine's connection, which carries stdout and stderr in frames: u8 stream,
- * three zeros, u32be length, bytes. `head` is what came with the answer's headers.
+ * Joins a process's stdin and stdout into one stream. The engine's connection carries stdout and stderr in frames: u8 stream,
+ * three zeros, u32be length, bytes. `head` holds the bytes that came with the answer's headers.
  */
-export function demultiplexed(socket: Duplex, head: Buffer): ProcessStream {
+export function demultiplex(socket: Duplex, head: Buffer): ProcessStream {
   let header: Buffer = Buffer.alloc(0)
   let left = 0
   let stream = STDOUT
@@ -32,7 +32,7 @@ export function demultiplexed(socket: Duplex, head: Buffer): ProcessStream {
         stream = header.readUInt8(0)
         left = header.readUInt32BE(4)
         header = Buffer.alloc(0)
-        if (stream !== STDOUT && stream !== STDERR) throw new Error('a frame of no stream')
+        if (stream !== STDOUT && stream !== STDERR) throw new Error('a frame of an unknown stream')
         continue
       }
       const part = rest.subarray(0, left)

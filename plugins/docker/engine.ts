@@ -19,40 +19,40 @@ export interface Request {
 /** The Docker Engine API, https://docs.docker.com/reference/api/engine/ */
 export interface DockerEngine {
   readonly address: string
-  /** Says what it is and can. */
+  /** The engine's own description. */
   version(): Promise<EngineVersion>
   /** One call and its JSON answer; undefined when there is none. Throws EngineError and EngineLost. */
   call(method: string, path: string, request?: Request): Promise<unknown>
-  /** A call whose answer comes bit by bit; it may take any time. */
+  /** A call whose answer is streamed; it may take any time. */
   stream(method: string, path: string, request?: Request): Promise<ReadableStream<Uint8Array>>
   /** A POST that turns its connection into the stdin and stdout of what it starts. */
   hijack(path: string, body: unknown): Promise<ProcessStream>
 }
 
 export interface EngineVersion {
-  /** Of the API that is spoken with it. */
+  /** Version of the API that is spoken with it. */
   api: string
   name: string
-  /** As Go names them. */
+  /** Names as Go has them. */
   os: string
   architecture: string
 }
 
-/** Minor versions of the API 1: the oldest that this works with, of Docker 20.10, and the newest that it was written for. */
+/** Minor versions of the API 1: the oldest that this works with, which Docker 20.10 has, and the newest that it was written for. */
 const OLDEST_API = 41
 const NEWEST_API = 51
 
-/** A busy disk takes its time. */
+/** Generous, because an engine waits for its disk. */
 const ANSWERS_WITHIN_MS = 120_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 const MAX_MESSAGE_LENGTH = 2000
 
-/** The engine at the address that is found with the first call. */
+/** A client of the engine at an address, which the first call looks up. */
 export function createEngine(findAddress: () => Address): DockerEngine {
   let found: Address | undefined
   let known: Promise<EngineVersion> | undefined
 
-  const reach = (): Address => {
+  const getAddress = (): Address => {
     try {
       found ??= findAddress()
       return found
@@ -66,8 +66,8 @@ export function createEngine(findAddress: () => Address): DockerEngine {
     path: string,
     { query, body, archive, timeoutMs, signal }: Request,
   ): Promise<Response> => {
-    const address = reach()
-    const url = `${originOf(address)}${path}${query ? `?${new URLSearchParams(query)}` : ''}`
+    const address = getAddress()
+    const url = `${toOrigin(address)}${path}${query ? `?${new URLSearchParams(query)}` : ''}`
     try {
       return await fetch(url, {
         method,
@@ -82,7 +82,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
       } as RequestInit)
     } catch (error) {
       known = undefined
-      throw new EngineLost(`The Docker engine at ${describeAddress(address)} does not answer: ${reasonOf(error)}`)
+      throw new EngineLost(`The Docker engine at ${describeAddress(address)} does not answer: ${toReason(error)}`)
     }
   }
 
@@ -92,7 +92,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
       if (!bytes) throw new Error('its answer is too long')
       return bytes.toString('utf8')
     } catch (error) {
-      throw new EngineLost(`The Docker engine broke off: ${reasonOf(error)}`)
+      throw new EngineLost(`The Docker engine broke off: ${toReason(error)}`)
     }
   }
 
@@ -106,8 +106,8 @@ export function createEngine(findAddress: () => Address): DockerEngine {
     const response = await ask('GET', '/version', { timeoutMs: ANSWERS_WITHIN_MS })
     if (!response.ok) return refuse(response)
     const { ApiVersion, MinAPIVersion, Version, Os, Arch } = objectOf(parseJson(await read(response))) ?? {}
-    const [newest, oldest] = [minorOf(ApiVersion), minorOf(MinAPIVersion) ?? OLDEST_API]
-    if (newest === undefined) throw new EngineError(500, 'this is no Docker engine')
+    const [newest, oldest] = [parseMinorVersion(ApiVersion), parseMinorVersion(MinAPIVersion) ?? OLDEST_API]
+    if (newest === undefined) throw new EngineError(500, 'this is not a Docker engine')
     const api = Math.min(newest, NEWEST_API)
     if (api < Math.max(oldest, OLDEST_API)) {
       throw new EngineError(
@@ -135,7 +135,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
 
   return {
     get address() {
-      return describeAddress(reach())
+      return describeAddress(getAddress())
     },
     version,
     async call(method, path, request = {}) {
@@ -147,21 +147,21 @@ export function createEngine(findAddress: () => Address): DockerEngine {
       return body ?? new ReadableStream({ start: controller => controller.close() })
     },
     async hijack(path, body) {
-      return await hijack(reach(), await versioned(path), body)
+      return await hijack(getAddress(), await versioned(path), body)
     },
   }
 }
 
-/** Bun's messages guess at typing errors. */
-const reasonOf = (error: unknown) => String((error as NodeJS.ErrnoException).code ?? messageOf(error))
+/** The code, because Bun's messages suggest typing errors. */
+const toReason = (error: unknown) => String((error as NodeJS.ErrnoException).code ?? messageOf(error))
 
-function originOf(address: Address): string {
+function toOrigin(address: Address): string {
   if ('socket' in address) return 'http://docker'
   const { host, port, tls } = address
   return `http${tls ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function minorOf(version: unknown): number | undefined {
+function parseMinorVersion(version: unknown): number | undefined {
   const minor = /^1\.(\d+)$/.exec(String(version))?.[1]
   return minor === undefined ? undefined : Number(minor)
 }

@@ -1,6 +1,6 @@
 import { ApiError, isNoSpace, messageOf } from '../../src/errors.ts'
 
-/** What the engine answers when it does not do what was asked. */
+/** The engine refused a call. */
 export class EngineError extends Error {
   constructor(
     readonly status: number,
@@ -16,10 +16,10 @@ export class EngineLost extends Error {}
 export const isMissing = (error: unknown): boolean => error instanceof EngineError && error.status === 404
 export const isConflict = (error: unknown): boolean => error instanceof EngineError && error.status === 409
 
-/** Some engines quote what they were sent. */
+/** Some engines quote the whole request. */
 const MAX_MESSAGE_LENGTH = 500
 
-/** What a caller is told of a failure; `what` did not work because of it. */
+/** Translates a failure into the error that a caller sees; `what` says what did not work. */
 export function unavailable(what: string, error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof EngineLost) return new ApiError('sandbox_unavailable', error.message)

@@ -9,24 +9,24 @@ import { labels } from './labels.ts'
 import { type TarEntry, tarOf } from './tar.ts'
 
 /**
- * The volume that holds the guests of all servers that use an engine: a directory for each build, and for each data
- * directory a link to the one of its server's build. So a container gets another guest with its next start.
+ * The volume with the guests of all servers that use an engine: a directory for each build, and for each data directory a link
+ * to its server's build. So a container gets the guest of a new build with its next start.
  */
 export const GUEST_VOLUME = 'threadbox-guest'
-export const linkOf = (dataId: string): string => `for-${dataId}`
+export const guestLinkName = (dataId: string): string => `for-${dataId}`
 
 export interface GuestVolume {
-  /** Fills it for this build and data directory, unless it is, with a container of this image. */
-  bring(imageId: string): Promise<void>
-  /** What is in it does not run, or is not there: the next `bring` writes it again, whatever it looks like. */
+  /** Fills the volume for this build and data directory unless that is done, by a container of this image. */
+  install(imageId: string): Promise<void>
+  /** To be called when the guest in it does not run or is missing: the next `install` writes it again. */
   forget(): void
 }
 
 const MOUNTED_AT = '/threadbox-guest'
 /** The lock: one container at a time has this name. */
 const FILLER = `${GUEST_VOLUME}-filler`
-/** Another server's filling that takes longer than this was cut short. */
-const FILLED_WITHIN_MS = 120_000
+/** A filler of another server that is older than this was left by a crash. */
+const FILLER_STALE_AFTER_MS = 120_000
 const POLL_MS = 200
 
 export interface GuestVolumeOptions {
@@ -41,19 +41,19 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
 
   const fill = async (imageId: string): Promise<void> => {
     const version = await guestVersion(executable)
-    // Written last: without it, what is there is no more than a try.
+    // Written last: a directory without this file is an unfinished copy.
     const complete = `complete-${version}`
     const filler = await openFiller(engine, imageId, dataId)
     try {
-      if (!isSuspect && (await isThere(engine, filler, `${linkOf(dataId)}/${complete}`))) return
-      if (isSuspect || !(await isThere(engine, filler, `${version}/${complete}`))) {
+      if (!isSuspect && (await hasFile(engine, filler, `${guestLinkName(dataId)}/${complete}`))) return
+      if (isSuspect || !(await hasFile(engine, filler, `${version}/${complete}`))) {
         await withGuest(executable, files => {
           const entries = files.map(each => ({ ...each, name: `${version}/${each.name}` }))
           const directory = { name: `${version}/`, mode: 0o755 }
           return put(engine, filler, [directory, ...entries, { name: `${version}/${complete}`, mode: 0o644 }])
         })
       }
-      await put(engine, filler, [{ name: linkOf(dataId), mode: 0o777, target: version }])
+      await put(engine, filler, [{ name: guestLinkName(dataId), mode: 0o777, target: version }])
       isSuspect = false
     } finally {
       await engine.call('DELETE', `/containers/${filler}`, { query: { force: 'true' } })
@@ -61,7 +61,7 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
   }
 
   return {
-    bring(imageId) {
+    install(imageId) {
       filled ??= fill(imageId).catch(error => {
         filled = undefined
         throw error
@@ -75,14 +75,14 @@ export function createGuestVolume({ engine, executable, dataId }: GuestVolumeOpt
   }
 }
 
-/** The one that a server on this data directory has left when it was killed. */
+/** Removes the filler that a killed server on this data directory has left. */
 export async function removeFiller(engine: DockerEngine, dataId: string): Promise<void> {
   const filler = await findFiller(engine)
   if (filler?.dataId !== dataId) return
   await engine.call('DELETE', `/containers/${filler.id}`, { query: { force: 'true' } })
 }
 
-/** A container that has the volume and never runs. */
+/** Creates a container that mounts the volume and never runs. It has the lock until it is removed. */
 async function openFiller(engine: DockerEngine, imageId: string, dataId: string): Promise<string> {
   const body = {
     Image: imageId,
@@ -101,14 +101,15 @@ async function openFiller(engine: DockerEngine, imageId: string, dataId: string)
       throw new EngineError(500, 'the engine made a container without an id')
     } catch (error) {
       if (!isConflict(error)) throw error
-      if (performance.now() - startedAt < FILLED_WITHIN_MS && (await findFiller(engine))?.dataId !== dataId) continue
-      // Of a server on this data directory, which has died, or of one that takes too long.
+      if (performance.now() - startedAt < FILLER_STALE_AFTER_MS && (await findFiller(engine))?.dataId !== dataId)
+        continue
+      // It belongs to a dead server on this data directory, or to one that takes too long.
       await engine.call('DELETE', `/containers/${FILLER}`, { query: { force: 'true' } })
     }
   }
 }
 
-/** The one that fills the volume now, and the data directory of its server. */
+/** The filler that exists now, with its server's data directory id. */
 async function findFiller(engine: DockerEngine): Promise<{ id: string; dataId: unknown } | undefined> {
   try {
     const { Id, Config } = objectOf(await engine.call('GET', `/containers/${FILLER}/json`)) ?? {}
@@ -119,7 +120,7 @@ async function findFiller(engine: DockerEngine): Promise<{ id: string; dataId: u
   }
 }
 
-async function isThere(engine: DockerEngine, filler: string, name: string): Promise<boolean> {
+async function hasFile(engine: DockerEngine, filler: string, name: string): Promise<boolean> {
   try {
     await engine.call('HEAD', `/containers/${filler}/archive`, { query: { path: `${MOUNTED_AT}/${name}` } })
     return true
@@ -134,8 +135,8 @@ async function put(engine: DockerEngine, filler: string, entries: readonly TarEn
 }
 
 /**
- * Gives the guest's files. The loader can be executed by all and read by root alone: so Linux keeps what the bridge's own
- * user starts by it from being read or traced from its first moment on.
+ * Calls `work` with the guest's files, which exist until it resolves. Everyone can execute the loader, only root can read it: so
+ * Linux keeps the processes that the bridge's user starts by it from being read or traced from their first moment on.
  */
 async function withGuest(executable: string, work: (files: TarEntry[]) => Promise<void>): Promise<void> {
   const parent = await mkdtemp(join(tmpdir(), 'threadbox-guest-'))

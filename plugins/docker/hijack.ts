@@ -3,15 +3,15 @@ import { connect as connectTls } from 'node:tls'
 import { messageOf } from '../../src/errors.ts'
 import { objectOf, parseJson } from '../../src/read/json.ts'
 import type { Address } from './address.ts'
-import { demultiplexed, type ProcessStream } from './demultiplex.ts'
+import { demultiplex, type ProcessStream } from './demultiplex.ts'
 import { EngineError, EngineLost } from './failure.ts'
 
 const MAX_HEAD_BYTES = 64 * 1024
 const ANSWERS_WITHIN_MS = 60_000
-/** A remote engine that vanished without a word is noticed. */
+/** So a remote engine that vanished without closing its connection is noticed. */
 const KEEPALIVE_MS = 30_000
 
-/** A POST whose connection becomes the stdin and stdout of a process. Bun's fetch cannot send after an answer has begun. */
+/** Sends a POST whose connection becomes a process's stdin and stdout. Bun's fetch cannot send after an answer has begun. */
 export async function hijack(address: Address, path: string, body: unknown): Promise<ProcessStream> {
   const socket = await dial(address)
   const text = JSON.stringify(body)
@@ -28,9 +28,9 @@ export async function hijack(address: Address, path: string, body: unknown): Pro
     ].join('\r\n'),
   )
   try {
-    const { status, head, rest } = await answerOf(socket)
+    const { status, head, rest } = await readAnswer(socket)
     if (status === 101 || (status === 200 && /^content-type: application\/vnd\.docker\./im.test(head))) {
-      return demultiplexed(socket, rest)
+      return demultiplex(socket, rest)
     }
     const message = objectOf(parseJson(rest.toString('utf8')))?.message
     throw new EngineError(status, String(message ?? head.split('\r\n')[0]))
@@ -61,11 +61,11 @@ function dialHost({ host, port, tls }: Extract<Address, { host: string }>): Sock
   return connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }), ...tls })
 }
 
-/** The answer's head, and what came behind it: of a refusal, all of its short body. */
-function answerOf(socket: Socket): Promise<{ status: number; head: string; rest: Buffer }> {
+/** Reads an answer's head and the bytes that came with it; of a refusal, its whole short body. */
+function readAnswer(socket: Socket): Promise<{ status: number; head: string; rest: Buffer }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; head: string; rest: Buffer }>()
   let received = Buffer.alloc(0)
-  const look = (isOver: boolean) => {
+  const parse = (isOver: boolean) => {
     const end = received.indexOf('\r\n\r\n')
     if (end < 0) {
       if (isOver || received.byteLength > MAX_HEAD_BYTES) reject(new Error('no answer'))
@@ -78,15 +78,15 @@ function answerOf(socket: Socket): Promise<{ status: number; head: string; rest:
     const length = status === 101 ? 0 : Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
     if (rest.byteLength >= Math.min(length, MAX_HEAD_BYTES) || isOver) resolve({ status, head, rest })
   }
-  const data = (bytes: Buffer) => {
+  const receive = (bytes: Buffer) => {
     received = Buffer.concat([received, bytes])
-    look(false)
+    parse(false)
   }
-  const over = () => look(true)
-  const timer = setTimeout(() => reject(new Error('it is silent')), ANSWERS_WITHIN_MS)
-  socket.on('data', data).once('end', over).once('close', over).once('error', reject)
+  const finish = () => parse(true)
+  const timer = setTimeout(() => reject(new Error('it does not answer')), ANSWERS_WITHIN_MS)
+  socket.on('data', receive).once('end', finish).once('close', finish).once('error', reject)
   return promise.finally(() => {
     clearTimeout(timer)
-    socket.off('data', data).off('end', over).off('close', over).off('error', reject)
+    socket.off('data', receive).off('end', finish).off('close', finish).off('error', reject)
   })
 }

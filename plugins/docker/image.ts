@@ -5,18 +5,18 @@ import { EngineLost, isMissing } from './failure.ts'
 
 export interface Image {
   id: string
-  /** What it sets for all that runs in it. */
+  /** Variables that it sets. */
   env: Record<string, string>
-  /** Directories that get a volume of their own, which no disk limit holds. */
+  /** Directories that get a volume of their own, outside of any disk limit. */
   volumes: string[]
 }
 
-/** As registries have them: `debian`, `ghcr.io/a/b:tag`, `localhost:5000/a@sha256:…`. */
+/** References as registries have them: `debian`, `ghcr.io/a/b:tag`, `localhost:5000/a@sha256:…`. */
 const reference = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$/
 
-/** Brings images; one that is being pulled is pulled once. */
+/** Gets images; concurrent calls for one image pull it once. */
 export interface Images {
-  /** Throws invalid_request when there is no such image, sandbox_unavailable when it cannot be had now. */
+  /** Pulls an image that the engine lacks. Throws invalid_request when no such image exists, sandbox_unavailable when the pull fails. */
   get(name: string): Promise<Image>
 }
 
@@ -45,29 +45,29 @@ export function createImages(engine: DockerEngine, log: (line: string) => void, 
 
 export async function findImage(engine: DockerEngine, name: string): Promise<Image | undefined> {
   try {
-    return imageOf(await engine.call('GET', `/images/${name}/json`))
+    return toImage(await engine.call('GET', `/images/${name}/json`))
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error
   }
 }
 
-function imageOf(answer: unknown): Image {
+function toImage(answer: unknown): Image {
   const { Id, Config } = objectOf(answer) ?? {}
   const { Env, Volumes } = objectOf(Config) ?? {}
   if (typeof Id !== 'string') throw new Error('the engine describes an image without an id')
   const pairs = (Array.isArray(Env) ? Env : []).map(each => /^([^=]+)=(.*)$/s.exec(String(each)))
   const named = pairs.flatMap(pair => (pair ? [[pair[1] ?? '', pair[2] ?? ''] as const] : []))
-  // An image that was made of a sandbox has those of its guest.
+  // An image that was committed from a sandbox has its guest's variables.
   const env = Object.fromEntries(named.filter(([name]) => !name.startsWith('THREADBOX_')))
   return { id: Id, env, volumes: Object.keys(objectOf(Volumes) ?? {}) }
 }
 
-const TELL_EVERY_MS = 5000
+const LOG_EVERY_MS = 5000
 const MAX_LINE_LENGTH = 64 * 1024
 const MAX_LAYERS = 512
 
-/** Tells of its progress a line every five seconds. */
+/** Logs its progress every five seconds. */
 async function pull(
   engine: DockerEngine,
   name: string,
@@ -81,9 +81,9 @@ async function pull(
     return sizes.length > 0 ? `: ${sum('current')} of ${sum('total')} MB` : ''
   }
   log(`pulling the image ${name}`)
-  const timer = setInterval(() => log(`pulling the image ${name}${describe()}`), TELL_EVERY_MS)
+  const timer = setInterval(() => log(`pulling the image ${name}${describe()}`), LOG_EVERY_MS)
   try {
-    const lines = linesOf(await engine.stream('POST', '/images/create', { query: whatToPull(name), signal }))
+    const lines = readLines(await engine.stream('POST', '/images/create', { query: toPullQuery(name), signal }))
     for await (const line of lines) {
       const { error, id, status, progressDetail } = objectOf(parseJson(line)) ?? {}
       if (error !== undefined) throw new Error(String(error))
@@ -96,11 +96,11 @@ async function pull(
     if (error instanceof EngineLost) throw error
     const message = messageOf(error).slice(0, 1000)
     log(`the image ${name} could not be pulled: ${message}`)
-    const isNone = /not found|manifest unknown|does not exist|access denied|unauthorized|invalid reference/i.test(
+    const isUnknown = /not found|manifest unknown|does not exist|access denied|unauthorized|invalid reference/i.test(
       message,
     )
     throw new ApiError(
-      isNone ? 'invalid_request' : 'sandbox_unavailable',
+      isUnknown ? 'invalid_request' : 'sandbox_unavailable',
       `The image ${name} cannot be had: ${message}`,
     )
   } finally {
@@ -108,14 +108,14 @@ async function pull(
   }
 }
 
-/** Without a tag an engine would pull all that there are. */
-function whatToPull(name: string): Record<string, string> {
+/** Without a tag an engine would pull every tag of the repository. */
+function toPullQuery(name: string): Record<string, string> {
   const [tagged = '', digest] = name.split('@')
   const [, repository = tagged, tag = 'latest'] = /^(.+):([^/:]+)$/.exec(tagged) ?? []
   return { fromImage: repository, tag: digest ?? tag }
 }
 
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const bytes of stream) {

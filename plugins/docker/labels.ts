@@ -1,18 +1,18 @@
 import type { Limits } from '../../src/plugin-api/index.ts'
 import { objectOf, parseJson } from '../../src/read/json.ts'
 
-/** How what belongs to threadbox is told apart on an engine. */
+/** Labels by which threadbox recognises its own containers on an engine. */
 export const labels = {
-  /** Id of the data directory. */
+  /** The data directory's id. */
   data: 'threadbox.data',
-  /** Id of the environment. */
+  /** The environment's id. */
   environment: 'threadbox.environment',
   /** What a container was made with, as JSON. */
-  made: 'threadbox.made',
+  createdWith: 'threadbox.made',
 } as const
 
 /** What a container was made with, for as long as it exists. */
-export interface Made {
+export interface CreatedWith {
   image: string
   limits: Limits
   /** The engine holds it to its disk limit; else its server watches it. */
@@ -27,18 +27,18 @@ export interface Made {
 
 const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 
-/** Undefined when it is damaged. */
-export function parseMade(text: unknown): Made | undefined {
-  const made = objectOf(parseJson(String(text))) ?? {}
-  const { image } = made
-  const limits = parseLimits(made.limits)
+/** Reads the label `createdWith`. Undefined when it is damaged. */
+export function parseCreatedWith(text: unknown): CreatedWith | undefined {
+  const given = objectOf(parseJson(String(text))) ?? {}
+  const { image } = given
+  const limits = parseLimits(given.limits)
   if (typeof image !== 'string' || !limits) return
   const [hasQuota, hasSeccomp, hasVolumes] = [
-    made.hasQuota === true,
-    made.hasSeccomp === true,
-    made.hasVolumes === true,
+    given.hasQuota === true,
+    given.hasSeccomp === true,
+    given.hasVolumes === true,
   ]
-  const unlimited = limitNames.filter(name => Array.isArray(made.unlimited) && made.unlimited.includes(name))
+  const unlimited = limitNames.filter(name => Array.isArray(given.unlimited) && given.unlimited.includes(name))
   return { image, limits, hasQuota, hasSeccomp, hasVolumes, unlimited }
 }
 

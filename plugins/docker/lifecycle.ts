@@ -5,50 +5,51 @@ import { executableInside } from '../../src/guest/host/install.ts'
 import type { GuestHome } from '../../src/guest/host/kept-environment.ts'
 import { objectOf } from '../../src/read/json.ts'
 import { describeConfinement } from './confinement.ts'
-import { nameOf } from './container.ts'
+import { containerName } from './container.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineLost, unavailable } from './failure.ts'
-import type { Made } from './labels.ts'
-import { watchPulse } from './liveness.ts'
-import { joinContainer, removeContainer, startContainer, stateOf, stopContainer } from './start.ts'
+import type { CreatedWith } from './labels.ts'
+import { watchLiveness } from './liveness.ts'
+import { joinContainer, readState, removeContainer, startContainer, stopContainer } from './start.ts'
 
-export interface ContainerHomeParts {
+export interface ContainerLifecycleOptions {
   engine: DockerEngine
   id: string
-  made: Made
+  createdWith: CreatedWith
   /** Takes what processes inside connect to the proxy. */
   onProxy(socket: Duplex): void
   log(line: string): void
-  /** Where the guest is inside. */
+  /** Directory of the guest, inside. */
   guestDirectory: string
-  /** One that is silent for this long is given up. */
+  /** A guest that is silent for this long is given up. */
   silentMs: number
-  /** Makes sure that it is there, and of this build. */
-  bringGuest(): Promise<void>
-  /** Called when it is gone. */
+  /** Makes sure that the guest of this build is in its volume. */
+  installGuest(): Promise<void>
+  /** Called once the container is removed. */
   onRemoved(): void
 }
 
 const MIB = 1024 * 1024
 
-/** A container as the home of its guest. */
-export function createContainerHome(parts: ContainerHomeParts): GuestHome {
-  const { engine, id, made, guestDirectory, silentMs, onProxy, log } = parts
-  const container = nameOf(id)
-  const { diskMb } = made.limits
+/** Starts, reaches, stops and removes a container, for the environment that is in it. */
+export function createContainerLifecycle(options: ContainerLifecycleOptions): GuestHome {
+  const { engine, id, createdWith, guestDirectory, silentMs, onProxy, log } = options
+  const container = containerName(id)
+  const { diskMb } = createdWith.limits
 
-  const join = () => joinContainer(engine, container, guestDirectory, onProxy, silentMs)
+  const guestContainer = { engine, container, guestDirectory, onProxy }
+  const join = () => joinContainer(guestContainer, silentMs)
 
-  const watched = (connection: GuestConnection) => {
-    watchPulse(connection, silentMs)
+  const withLiveness = (connection: GuestConnection) => {
+    watchLiveness(connection, silentMs)
     return connection
   }
 
-  /** The running container's guest, else that of the container started again. */
+  /** Connects to the guest of the running container, or starts the container again. */
   const reach = async (): Promise<GuestConnection> => {
-    const state = await stateOf(engine, container)
+    const state = await readState(engine, container)
     if (state === 'missing') throw new ApiError('sandbox_unavailable', 'The container of the sandbox is gone.')
-    await parts.bringGuest()
+    await options.installGuest()
     if (state === 'running') {
       try {
         return await join()
@@ -58,24 +59,24 @@ export function createContainerHome(parts: ContainerHomeParts): GuestHome {
       }
     }
     if (state !== 'stopped') await stopContainer(engine, container)
-    return await startContainer(engine, container, guestDirectory, onProxy)
+    return await startContainer(guestContainer)
   }
 
   return {
     id,
     executable: executableInside(guestDirectory),
     log,
-    describe: () => describeConfinement(made),
-    attach: () => reach().then(watched, rethrow('The sandbox cannot be reached')),
+    describe: () => describeConfinement(createdWith),
+    attach: () => reach().then(withLiveness, rethrow('The sandbox cannot be reached')),
     async rejoin() {
-      if ((await stateOf(engine, container)) !== 'running') return undefined
-      await parts.bringGuest()
-      return watched(await join())
+      if ((await readState(engine, container)) !== 'running') return undefined
+      await options.installGuest()
+      return withLiveness(await join())
     },
-    isRunning: async () => (await stateOf(engine, container)) === 'running',
+    isRunning: async () => (await readState(engine, container)) === 'running',
     stop: () => stopContainer(engine, container),
-    remove: () => removeContainer(engine, container).then(parts.onRemoved, rethrow('The sandbox cannot be deleted')),
-    ...(!made.hasQuota &&
+    remove: () => removeContainer(engine, container).then(options.onRemoved, rethrow('The sandbox cannot be deleted')),
+    ...(!createdWith.hasQuota &&
       diskMb !== undefined && {
         disk: { limitMb: diskMb, usedMb: () => usedMb(engine, container) },
       }),

@@ -1,21 +1,21 @@
 import type { GuestConnection } from '../../src/guest/host/connect.ts'
 
 /**
- * Closes a connection when its guest is silent for this long while something waits for it: root inside can stop the
- * bridge, and nobody is to wait for ever.
+ * Closes a connection when its guest is silent for `silentMs` while a call waits for it: root inside can stop the bridge, and
+ * the call would wait for ever.
  */
-export function watchPulse(guest: GuestConnection, silentMs: number): void {
-  let isAsking = false
-  const ask = async () => {
-    if (isAsking || guest.activeCalls === 0) return
-    isAsking = true
+export function watchLiveness(guest: GuestConnection, silentMs: number): void {
+  let isWaiting = false
+  const probe = async () => {
+    if (isWaiting || guest.activeCalls === 0) return
+    isWaiting = true
     const late = setTimeout(() => guest.close(), silentMs)
-    // What it answers is no matter.
+    // Any answer will do.
     await guest.files.info('/').catch(() => {})
     clearTimeout(late)
-    isAsking = false
+    isWaiting = false
   }
-  const timer = setInterval(() => void ask(), silentMs)
+  const timer = setInterval(() => void probe(), silentMs)
   timer.unref()
   void guest.closed.then(() => clearInterval(timer))
 }

@@ -1,22 +1,22 @@
 import { messageOf } from '../../src/errors.ts'
 import type { Check } from '../../src/plugin-api/index.ts'
 import { objectsOf } from '../../src/read/json.ts'
-import { nameOf } from './container.ts'
-import { makeContainer, type Supplies } from './create-container.ts'
+import { containerName } from './container.ts'
+import { type ContainerDependencies, createContainer } from './create-container.ts'
 import type { DockerEngine, EngineVersion } from './engine.ts'
 import { EngineLost } from './failure.ts'
 import { findImage } from './image.ts'
-import type { Made } from './labels.ts'
+import type { CreatedWith } from './labels.ts'
 import { removeContainer } from './start.ts'
 
 const required = true
-/** As Go names them. */
+/** Names as Go has them. */
 const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 const limits = { memoryMb: 256, processes: 64, cpus: 1, diskMb: 256 }
 
 /** Tries what environments need, in a container like theirs if an image is at hand, and leaves nothing behind. */
-export async function probeEngine(supplies: Supplies, image: string): Promise<Check[]> {
-  const { engine } = supplies
+export async function probeEngine(dependencies: ContainerDependencies, image: string): Promise<Check[]> {
+  const { engine } = dependencies
   let version: EngineVersion
   try {
     version = await engine.version()
@@ -32,7 +32,7 @@ export async function probeEngine(supplies: Supplies, image: string): Promise<Ch
     return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
   }
   try {
-    return [reached, await limitCheck(supplies), ...(await containerChecks(supplies, image))]
+    return [reached, await limitCheck(dependencies), ...(await containerChecks(dependencies, image))]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -41,37 +41,37 @@ export async function probeEngine(supplies: Supplies, image: string): Promise<Ch
 const startEngine =
   'Start Docker (systemctl start docker), as root or a user of the group docker; or name an engine by DOCKER_HOST.'
 
-async function limitCheck({ capabilities }: Supplies): Promise<Check> {
-  const unlimited = await capabilities.findUnlimited()
+async function limitCheck({ engineLimits }: ContainerDependencies): Promise<Check> {
+  const unlimited = await engineLimits.findUnlimited()
   const name = 'limits'
   if (unlimited.length === 0) return { name, ok: true, required: false, detail: 'memory, processes and cpus' }
   const remedy = "Give the engine's machine the memory, pids and cpu cgroups."
   return { name, ok: false, required: false, detail: `the engine cannot limit ${unlimited.join(', ')}`, remedy }
 }
 
-async function containerChecks(supplies: Supplies, image: string): Promise<Check[]> {
-  const { engine } = supplies
+async function containerChecks(dependencies: ContainerDependencies, image: string): Promise<Check[]> {
+  const { engine } = dependencies
   const present = (await findImage(engine, image)) ? image : await findAnyImage(engine)
   const name = 'containers'
   if (present === undefined) {
     const detail = `not tried, the engine has no image yet: the first sandbox pulls ${image}`
     return [{ name, ok: true, required: false, detail }]
   }
-  // Sorts before the ids of environments: should it be left behind, the sweep of orphans takes it.
+  // It sorts before the ids of environments, so the sweep of orphans removes it should it be left behind.
   const id = `doctor-${crypto.randomUUID()}`
   try {
     const onProxy = () => {}
-    const { made, connection } = await makeContainer(supplies, id, { image: present, limits, onProxy })
+    const { createdWith, connection } = await createContainer(dependencies, id, { image: present, limits, onProxy })
     connection.close()
     return [
       { name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` },
-      seccomp(made),
-      quota(made),
+      seccomp(createdWith),
+      quota(createdWith),
     ]
   } catch (error) {
     return [failed(name, error, undefined)]
   } finally {
-    await removeContainer(engine, nameOf(id))
+    await removeContainer(engine, containerName(id))
   }
 }
 
@@ -81,7 +81,7 @@ async function findAnyImage(engine: DockerEngine): Promise<string | undefined> {
   return id
 }
 
-function seccomp({ hasSeccomp }: Made): Check {
+function seccomp({ hasSeccomp }: CreatedWith): Check {
   const name = 'seccomp'
   if (hasSeccomp) return { name, ok: true, required: false, detail: 'the profile of this build is in force' }
   const detail = 'the engine takes no profile: under its own, a process can hide from the kill of its tree'
@@ -89,7 +89,7 @@ function seccomp({ hasSeccomp }: Made): Check {
   return { name, ok: false, required: false, detail, remedy }
 }
 
-function quota({ hasQuota }: Made): Check {
+function quota({ hasQuota }: CreatedWith): Check {
   const name = 'disk quota'
   if (hasQuota) return { name, ok: true, required: false, detail: "the engine's storage holds sandboxes to their size" }
   const detail = "the engine's storage has none: the disk limit of a sandbox is watched instead"

@@ -27,11 +27,11 @@ const allowed = `
   truncate umask uname unlink unlinkat utime utimensat utimes vfork vmsplice wait4 waitid write writev
 `
 
-/** Programs do without these, if they are told that there are none: a filter cannot see their arguments. */
+/** Answered with "no such call", so that programs fall back: a filter cannot see the arguments of these. */
 const absent = 'clone3 io_uring_setup io_uring_enter io_uring_register'
 
 const ENOSYS = 38
-/** Of clone: new namespaces. */
+/** Flags of clone that make namespaces. */
 const NAMESPACES = 0x7e020000
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: none that leads past the network namespace. */
 const families = [1, 2, 10, 16]
@@ -57,7 +57,7 @@ const is = (index: number, value: number, mask = 0xffffffff): Condition => ({
   valueTwo: value,
 })
 
-/** Which of all 32-bit values are not these, in as few comparisons of leading bits as it takes. */
+/** Matches every 32-bit value but these, in as few comparisons of leading bits as possible. */
 function isNone(index: number, values: readonly number[], bit = 31, prefix = 0): Condition[] {
   if (values.length === 0) return [is(index, prefix, (-1 << (bit + 1)) >>> 0)]
   if (bit < 0) return []
@@ -69,7 +69,7 @@ function isNone(index: number, values: readonly number[], bit = 31, prefix = 0):
 
 const limits = Array.from({ length: RLIMITS }, (_, limit) => limit).filter(limit => limit !== RLIMIT_LOCKS)
 
-/** Calls that depend on their arguments; each list is one way to be allowed. */
+/** Calls that are allowed by their arguments; each list of conditions is one way. */
 const limited: Record<string, Condition[][]> = {
   clone: [[is(0, 0, NAMESPACES)]],
   socket: families.map(family => [is(0, family)]),
@@ -78,7 +78,7 @@ const limited: Record<string, Condition[][]> = {
   personality: personalities.map(persona => [is(0, persona)]),
   // The limit of file locks is the guest's mark on what it starts: it is changed for process 1 alone.
   setrlimit: limits.map(limit => [is(0, limit)]),
-  // Nor any other limit of process 1: without files or threads the guest is of no use. A thread's id would do as well.
+  // No other limit of process 1 is changed, by a thread's id either: without files or threads the guest cannot work.
   prlimit64: [
     [{ index: 2, op: 'SCMP_CMP_EQ', value: 0, valueTwo: 0 }],
     ...limits.map(limit => [is(0, 0), is(1, limit)]),

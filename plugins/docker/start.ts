@@ -10,9 +10,20 @@ import { EngineError, isConflict, isMissing } from './failure.ts'
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
 
+/** A container with a guest in it, and how to reach that guest. */
+export interface GuestContainer {
+  engine: DockerEngine
+  /** Name of the container. */
+  container: string
+  /** Directory of the guest, inside. */
+  guestDirectory: string
+  /** Takes connections of processes inside to the proxy. */
+  onProxy(socket: Duplex): void
+}
+
 export type ContainerState = 'running' | 'paused' | 'stopped' | 'missing'
 
-export async function stateOf(engine: DockerEngine, container: string): Promise<ContainerState> {
+export async function readState(engine: DockerEngine, container: string): Promise<ContainerState> {
   try {
     const { State } = objectOf(await engine.call('GET', `/containers/${container}/json`)) ?? {}
     const { Running, Paused } = objectOf(State) ?? {}
@@ -23,29 +34,22 @@ export async function stateOf(engine: DockerEngine, container: string): Promise<
   }
 }
 
-/** Starts a container that does not run and waits until its guest answers. When it rejects, nothing of it runs. */
-export async function startContainer(
-  engine: DockerEngine,
-  container: string,
-  guestDirectory: string,
-  onProxy: (socket: Duplex) => void,
-): Promise<GuestConnection> {
+/** Starts a container that does not run and waits until its guest answers. When it rejects, the container does not run. */
+export async function startContainer(guestContainer: GuestContainer): Promise<GuestConnection> {
+  const { engine, container } = guestContainer
   await engine.call('POST', `/containers/${container}/start`)
   try {
-    return await joinContainer(engine, container, guestDirectory, onProxy, HELLO_WITHIN_MS)
+    return await joinContainer(guestContainer, HELLO_WITHIN_MS)
   } catch (error) {
-    const said = await lastWords(engine, container).catch(() => '')
+    const tail = await readLogTail(engine, container).catch(() => '')
     await stopContainer(engine, container)
-    throw new ApiError('sandbox_unavailable', `The sandbox did not start: ${said || messageOf(error)}`)
+    throw new ApiError('sandbox_unavailable', `The sandbox did not start: ${tail || messageOf(error)}`)
   }
 }
 
-/** Connects to the guest of a container that runs. Rejects when it does not answer. */
+/** Connects to the guest of a container that runs. Rejects when it does not answer within `withinMs`. */
 export async function joinContainer(
-  engine: DockerEngine,
-  container: string,
-  guestDirectory: string,
-  onProxy: (socket: Duplex) => void,
+  { engine, container, guestDirectory, onProxy }: GuestContainer,
   withinMs: number,
 ): Promise<GuestConnection> {
   const { Id } =
@@ -67,7 +71,7 @@ export async function joinContainer(
   }
 }
 
-/** Ends every process of a container; its files stay. Nothing when it does not run or is not there. */
+/** Ends every process of a container; its files stay. Does nothing when it does not run or does not exist. */
 export async function stopContainer(engine: DockerEngine, container: string): Promise<void> {
   try {
     await engine.call('POST', `/containers/${container}/stop`, { query: { t: '0' } })
@@ -79,14 +83,14 @@ export async function stopContainer(engine: DockerEngine, container: string): Pr
 const GONE_WITHIN_MS = 60_000
 const POLL_MS = 50
 
-/** Removes a container with all that it has. Resolves when the engine does not know it any more. */
+/** Removes a container and its volumes. Resolves when the engine does not know it any more. */
 export async function removeContainer(engine: DockerEngine, container: string): Promise<void> {
   for (const startedAt = performance.now(); ; await Bun.sleep(POLL_MS)) {
     try {
       await engine.call('DELETE', `/containers/${container}`, { query: { force: 'true', v: 'true' } })
     } catch (error) {
       if (isMissing(error)) return
-      // Somebody else is removing it.
+      // Another call is removing it.
       if (!isConflict(error) || performance.now() - startedAt > GONE_WITHIN_MS) throw error
     }
   }
@@ -94,10 +98,10 @@ export async function removeContainer(engine: DockerEngine, container: string): 
 
 const LOG_HEADER_BYTES = 8
 const MAX_LOG_BYTES = 64 * 1024
-const MAX_WORDS_LENGTH = 500
+const MAX_TAIL_LENGTH = 500
 
-/** What the guest of a container that did not start said last. The log has each line behind a header of eight bytes. */
-async function lastWords(engine: DockerEngine, container: string): Promise<string> {
+/** The end of a container's log. Each line follows a header of eight bytes: stream, three zeros, u32be length. */
+async function readLogTail(engine: DockerEngine, container: string): Promise<string> {
   const query = { stdout: 'true', stderr: 'true', tail: '5' }
   const log = await readBytes(await engine.stream('GET', `/containers/${container}/logs`, { query }), MAX_LOG_BYTES)
   const lines: string[] = []
@@ -106,5 +110,5 @@ async function lastWords(engine: DockerEngine, container: string): Promise<strin
     lines.push(log.toString('utf8', at + LOG_HEADER_BYTES, end).trim())
     at = end
   }
-  return lines.join(' ').slice(-MAX_WORDS_LENGTH)
+  return lines.join(' ').slice(-MAX_TAIL_LENGTH)
 }

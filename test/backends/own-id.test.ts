@@ -2,7 +2,7 @@ import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createIdentity } from '../../plugins/docker/data-directory-id.ts'
+import { createDataDirectoryId } from '../../plugins/docker/data-directory-id.ts'
 import { labelOf } from '../../plugins/e2b/label.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'threadbox-own-id-'))
@@ -18,8 +18,8 @@ beforeEach(() => {
 const kinds = [
   {
     name: 'containers',
-    find: (directory: string) => createIdentity(directory).find(),
-    make: (directory: string) => createIdentity(directory).make(),
+    find: (directory: string) => createDataDirectoryId(directory).find(),
+    make: (directory: string) => createDataDirectoryId(directory).make(),
   },
   {
     name: 'sandboxes on E2B',
@@ -49,8 +49,8 @@ for (const { name, find, make } of kinds) {
 }
 
 test('a data directory of an earlier version keeps its containers', async () => {
-  const id = await createIdentity(first).make()
+  const id = await createDataDirectoryId(first).make()
   writeFileSync(join(first, 'docker-id'), `${id}\n`)
-  expect(createIdentity(first).find()).toBe(id)
+  expect(createDataDirectoryId(first).find()).toBe(id)
   expect(readFileSync(join(first, 'docker-id'), 'utf8')).toBe(`${id}\n${first}\n`)
 })

@@ -18,7 +18,7 @@ import { list } from '../../plugins/ai-sdk/tools/list.ts'
 import { toModelOutput } from '../../plugins/ai-sdk/tools/output.ts'
 import { replace, snippet } from '../../plugins/ai-sdk/tools/replace.ts'
 import { resolvePath } from '../../plugins/ai-sdk/tools/tool.ts'
-import { demultiplexed } from '../../plugins/docker/demultiplex.ts'
+import { demultiplex } from '../../plugins/docker/demultiplex.ts'
 import { createCutter } from '../../plugins/e2b/marker-parser.ts'
 import { networkOf } from '../../plugins/e2b/network.ts'
 import { echo } from '../../plugins/echo/index.ts'
@@ -146,7 +146,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'the path of a layer': isLayerPath,
   'an archive': text => drained(readTar(Readable.from([tarWith(text), Buffer.from(text)]))),
   'what nsjail says': text => [tailOf(text), remedyFor(text.slice(0, 4096), '/nsjail')],
-  'what Docker says': text => demultiplexed(Readable.from([]) as never, Buffer.from(text)).destroy(),
+  'what Docker says': text => demultiplex(Readable.from([]) as never, Buffer.from(text)).destroy(),
   'what e2b says': text => {
     const cutter = createCutter(1)
     for (const byte of Buffer.from(text.slice(0, 8192))) cutter.take(Buffer.of(byte))
