@@ -87,7 +87,8 @@ test.each([
 ])("an ordinary user's data are $where, for the user alone", async ({ variables, path }) => {
   const home = homeOf(uid)
   const env = { HOME: home, ...variables(home) }
-  expect((await command(['help'], { command: [...asUser, copy], env })).stdout).toContain(`(${join(home, path)})`)
+  const { stdout: help } = await command(['serve', '--help'], { command: [...asUser, copy], env })
+  expect(help.replaceAll(/\s+/g, ' ')).toContain(`(default: ${join(home, path)})`)
   expect((await command(['keys', 'create'], { command: [...asUser, copy], env })).code).toBe(0)
   expect(statSync(join(home, path)).mode & 0o777).toBe(0o700)
   expect(statSync(join(home, path, 'threadbox.db')).mode & 0o777).toBe(0o600)

@@ -95,7 +95,9 @@ test.each([
 test.if(process.getuid?.() === 0)(
   'a Debian of its own installs packages as root inside, through the proxy',
   async () => {
-    expect(await base('add', 'debian', await debianTarball())).toMatchObject({ code: 0, stderr: '' })
+    // Where it takes long, stderr has a line now and then.
+    const added = await base('add', 'debian', await debianTarball())
+    expect([added.code, added.stderr.replaceAll(/^threadbox: adding debian, .*\n/gm, '')]).toEqual([0, ''])
     await agent('debian', 'debian')
     const id = await server.sandbox({ agent: 'debian', ...mirrorRules })
     const result = await exec(
