@@ -1,7 +1,4 @@
-import { join } from 'node:path'
 import { wordsOf } from './errors.ts'
-import type { Backend, Engine } from './plugin-api/index.ts'
-import type { LoadPlugins, Plugins } from './start/runtime.ts'
 
 /** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
 async function main(args: readonly string[]): Promise<number> {
@@ -15,7 +12,7 @@ async function main(args: readonly string[]): Promise<number> {
     case 'tools':
       return await (await import('./guest/tools/main.ts')).serveTools(args.slice(1))
     case 'guard':
-      await (await import('./cli/temporary/cleaner.ts')).guard(loadPlugins)
+      await (await import('./cli/temporary/cleaner.ts')).guard()
       return 0
     case '--version':
       return await runCommand(['version'])
@@ -34,10 +31,10 @@ async function runCommand(args: readonly string[]): Promise<number> {
   const { name, given } = await readCommand(args)
   switch (name) {
     case 'serve':
-      await (await import('./cli/serve.ts')).serve(given, loadPlugins)
+      await (await import('./cli/serve.ts')).serve(given)
       return 0
     case 'doctor':
-      return (await (await import('./cli/doctor.ts')).doctor(given, loadPlugins)) ? 0 : 1
+      return (await (await import('./cli/doctor.ts')).doctor(given)) ? 0 : 1
     case 'strays':
       await (await import('./cli/strays.ts')).strays(given)
       return 0
@@ -45,12 +42,10 @@ async function runCommand(args: readonly string[]): Promise<number> {
       await (await import('./cli/keys.ts')).keys(given)
       return 0
     case 'agents':
-      await (await import('./cli/agents.ts')).agents(given, loadPlugins)
+      await (await import('./cli/agents.ts')).agents(given)
       return 0
     case 'base':
-      await (await import('./cli/base.ts')).base(given, async directory =>
-        (await import('nsjail-wrapper')).openBases(directory),
-      )
+      await (await import('./cli/base.ts')).base(given)
       return 0
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(given)) ? 0 : 1
@@ -61,13 +56,13 @@ async function runCommand(args: readonly string[]): Promise<number> {
       await (await import('./cli/threads.ts')).threads(given)
       return 0
     case 'run':
-      return await (await import('./cli/run.ts')).run(given, loadPlugins)
+      return await (await import('./cli/run.ts')).run(given)
     case 'exec':
-      return await (await import('./cli/exec.ts')).exec(given, loadPlugins)
+      return await (await import('./cli/exec.ts')).exec(given)
     case 'service':
-      return (await (await import('./cli/service/service.ts')).service(given, loadPlugins)) ? 0 : 1
+      return (await (await import('./cli/service/service.ts')).service(given)) ? 0 : 1
     case 'plugin':
-      return (await (await import('./cli/plugin.ts')).plugin(given, loadPlugins)) ? 0 : 1
+      return (await (await import('./cli/plugin.ts')).plugin(given)) ? 0 : 1
     case 'shell':
       return await (await import('./cli/shell.ts')).shell(given)
     case 'licenses':
@@ -79,53 +74,6 @@ async function runCommand(args: readonly string[]): Promise<number> {
     default:
       throw new Error(`${name} is in the table of commands and not here`)
   }
-}
-
-/** The executable that sandboxes get as their guest: this one, or the last build when run from source. */
-const guestExecutable = (): string =>
-  import.meta.dir.startsWith('/$bunfs/') ? process.execPath : join(import.meta.dir, '../dist/threadbox')
-
-/** The plugins of this build. Nothing of them runs before its first use. */
-const loadPlugins: LoadPlugins = async (config, context) => {
-  const { nsjailPath, dockerImage, e2bTemplate: template, publicUrl, idleMs } = config
-  const [{ nsjail }, { docker }, { e2b }, { echo }, { aiSdk }, { acp, claudeCode }] = await Promise.all([
-    import('nsjail-wrapper'),
-    import('../plugins/docker/index.ts'),
-    import('../plugins/e2b/index.ts'),
-    import('../plugins/echo/index.ts'),
-    import('../plugins/ai-sdk/index.ts'),
-    import('../plugins/agent-programs/index.ts'),
-  ])
-  const executable = guestExecutable()
-  const plugins = [
-    nsjail({ executable, idleMs, ...(nsjailPath && { nsjailPath }) }),
-    docker({ executable, idleMs, image: dockerImage }),
-    e2b({ connection: process.env, template, idleMs, ...(publicUrl !== undefined && { publicUrl }) }),
-    echo,
-    aiSdk,
-    claudeCode,
-    acp,
-  ]
-  const backends = new Map<string, Backend>()
-  const engines = new Map<string, Engine>()
-  const files = new Map<string, string>()
-  for (const { name, backend, engine } of plugins) {
-    if (backend) backends.set(name, backend(context))
-    if (engine) engines.set(name, engine(context))
-  }
-  let external: Plugins['external'] = []
-  if (config.plugins.length > 0) {
-    const { loadExternal } = await import('./plugin-loader/load.ts')
-    const taken = plugins.map(({ name }) => name)
-    const loaded = await loadExternal(config.plugins, { taken, context, guestExecutable: executable })
-    for (const { backend, file } of loaded.backends) {
-      backends.set(backend.name, backend)
-      files.set(backend.name, file)
-    }
-    for (const engine of loaded.engines) engines.set(engine.name, engine)
-    external = loaded.files
-  }
-  return { backends, engines, files, external }
 }
 
 try {

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError, readConfig } from '../src/start/config.ts'
+import { ConfigError } from '../src/core/config.ts'
+import { readConfig } from '../src/start/config.ts'
 import { settings } from '../src/start/settings.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-config-'))

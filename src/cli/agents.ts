@@ -2,26 +2,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/access/teams.ts'
 import { readAgentFiles } from '../core/agents/agent-files.ts'
+import type { Config } from '../core/config.ts'
 import { findAgent, listAgents, removeAgent, saveAgent } from '../db/agents.ts'
 import { findEngines } from '../db/backends.ts'
-import { closedContext } from '../start/backend.ts'
-import type { Config } from '../start/config.ts'
 import { openData } from '../start/data.ts'
-import type { LoadPlugins } from '../start/runtime.ts'
+import { loadPlugins } from '../start/load-plugins.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { deploy } from './deploy.ts'
 import { printList } from './list.ts'
 
 /** Works beside a running server, which sees the change at once; a deploy goes through it. */
-export async function agents(given: Given, load: LoadPlugins): Promise<void> {
+export async function agents(given: Given): Promise<void> {
   const { action } = given
   if (action === 'deploy') return await deploy(given)
   const [subject = ''] = given.words
   const { config, tellIfUnused } = await readPlace(given)
   const { dataDirectory } = config
   // Before the database is opened: a mistake changes nothing.
-  const inputs = action === 'apply' ? await readAgentFiles(subject, await enginesOf(config, load)) : []
+  const inputs = action === 'apply' ? await readAgentFiles(subject, await enginesOf(config)) : []
   const db = await openData(dataDirectory)
   const { id: teamId } = ensureTeamWithEcho(db, given.find('team') ?? DEFAULT_TEAM)
   if (action === 'apply') {
@@ -61,9 +60,9 @@ export async function agents(given: Given, load: LoadPlugins): Promise<void> {
 }
 
 /** The engines that a server with these settings has, and those that the last server on this directory had. */
-async function enginesOf(config: Config, load: LoadPlugins): Promise<string[]> {
+async function enginesOf(config: Config): Promise<string[]> {
   const { dataDirectory } = config
-  const { backends, engines } = await load(config, closedContext(dataDirectory))
+  const { backends, engines } = await loadPlugins(config)
   for (const each of backends.values()) await each.close()
   const names = new Set(engines.keys())
   if (existsSync(join(dataDirectory, 'threadbox.db'))) {

@@ -1,23 +1,17 @@
 import { messageOf } from '../errors.ts'
+import { openBases } from '../start/plugins.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
 import { printList } from './list.ts'
 import { createProgress } from './progress.ts'
 
-/** Where the backend nsjail keeps what sandboxes can start from. */
-export interface Bases {
-  add(name: string, tarball: AsyncIterable<Uint8Array>): Promise<void>
-  list(): Promise<{ name: string; sandboxes: number }[]>
-  remove(name: string): Promise<void>
-}
-
 /** Works beside a running server, which sees the change at once. FILE `-` is the standard input. */
-export async function base(given: Given, open: (dataDirectory: string) => Promise<Bases>): Promise<void> {
+export async function base(given: Given): Promise<void> {
   const { action } = given
   const [name = '', file = ''] = given.words
   const { config, tellIfUnused } = await readPlace(given)
   const { dataDirectory } = config
-  const bases = await open(dataDirectory)
+  const bases = await openBases(dataDirectory)
   if (action === 'add') {
     if (file !== '-' && !(await Bun.file(file).exists())) throw new UsageError(`There is no file ${file}.`)
     const tarball = (file === '-' ? Bun.stdin : Bun.file(file)).stream()

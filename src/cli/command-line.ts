@@ -1,6 +1,7 @@
+import { ConfigError } from '../core/config.ts'
 import { parseArguments } from '../read/arguments.ts'
 import { didYouMean } from '../read/closest.ts'
-import { ConfigError, readConfig } from '../start/config.ts'
+import { readConfig } from '../start/config.ts'
 import { settings } from '../start/settings.ts'
 import { type Command, commands } from './commands.ts'
 

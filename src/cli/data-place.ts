@@ -1,4 +1,5 @@
-import { type Config, readConfig } from '../start/config.ts'
+import type { Config } from '../core/config.ts'
+import { readConfig } from '../start/config.ts'
 import { defaultDataDirectory } from '../start/settings.ts'
 import type { Given } from './command-line.ts'
 import { findServerDirectories, hasServer } from './running-servers.ts'

@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { Config } from '../core/config.ts'
 import { openDiskSpace } from '../disk/space.ts'
 import type { Check } from '../plugin-api/index.ts'
-import { closedContext, describeCheck, getBackend, isFatal } from '../start/backend.ts'
-import { type Config, readConfig } from '../start/config.ts'
-import type { LoadPlugins } from '../start/runtime.ts'
+import { describeCheck, getBackend, isFatal } from '../start/backend.ts'
+import { readConfig } from '../start/config.ts'
+import { loadPlugins } from '../start/load-plugins.ts'
 import type { Given } from './command-line.ts'
 
 /** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
-export async function doctor({ settings }: Given, load: LoadPlugins): Promise<boolean> {
+export async function doctor({ settings }: Given): Promise<boolean> {
   const config = await readConfig(settings, process.env)
-  const { backends } = await load(config, closedContext(config.dataDirectory))
+  const { backends } = await loadPlugins(config)
   const backend = getBackend(backends, config.backend)
   const checks = [...(await backend.check()), await diskCheck(config)]
   await backend.close()

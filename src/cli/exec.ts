@@ -1,15 +1,14 @@
 import type { Environment } from '../plugin-api/index.ts'
-import type { LoadPlugins } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
 import { printer } from './print.ts'
 import { readOneOff } from './temporary/flags.ts'
 import { withSandbox } from './temporary/session.ts'
 
 /** Runs one command in a sandbox that is gone after it. Its exit code. */
-export async function exec(given: Given, load: LoadPlugins): Promise<number> {
+export async function exec(given: Given): Promise<number> {
   const oneOff = readOneOff(given, process.env)
   const { words, json } = oneOff
-  return await withSandbox(oneOff, load, async ({ environment, sandbox: { cwd, envs }, signal }) => {
+  return await withSandbox(oneOff, async ({ environment, sandbox: { cwd, envs }, signal }) => {
     const child = await environment.spawn({
       // One word is a line for the shell, as ssh and docker's own users write it.
       command: words.length === 1 ? (words[0] ?? '') : words,

@@ -8,9 +8,9 @@ import { describeBackend } from '../plugin-suite/backend.ts'
 import { describeEngine } from '../plugin-suite/engine.ts'
 import { createRunner } from '../plugin-suite/runner.ts'
 import type { EngineContract } from '../plugin-suite/scene.ts'
-import { closedContext, describeCheck, getBackend, isFatal } from '../start/backend.ts'
+import { describeCheck, getBackend, isFatal } from '../start/backend.ts'
 import { readConfig } from '../start/config.ts'
-import type { LoadPlugins, Plugins } from '../start/runtime.ts'
+import { closedContext, loadPlugins, type Plugins } from '../start/load-plugins.ts'
 
 const limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
 
@@ -18,12 +18,12 @@ const limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
 const noScenes: EngineContract = { stage: () => undefined }
 
 /** Runs the contract suites on what a file brings, in a data directory of their own. False when a test failed. */
-export async function testPlugin(file: string, flags: readonly string[], load: LoadPlugins): Promise<boolean> {
+export async function testPlugin(file: string, flags: readonly string[]): Promise<boolean> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'threadbox-plugin-'))
   try {
     const config = await readConfig([...flags, '--plugin', resolve(file), '--data-dir', dataDirectory], process.env)
     const context = closedContext(dataDirectory)
-    const loaded = await load(config, context)
+    const loaded = await loadPlugins(config, context)
     try {
       const external = loaded.external.filter(each => each.file === resolve(file))
       return await runSuites({ ...loaded, external }, config.backend, context)

@@ -1,14 +1,13 @@
 import { typesText } from '../plugin-loader/types-text.ts' with { type: 'macro' }
-import type { LoadPlugins } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
 
 /** For authors of plugins. False when a test failed. */
-export async function plugin(given: Given, load: LoadPlugins): Promise<boolean> {
+export async function plugin(given: Given): Promise<boolean> {
   const { action, settings } = given
   const [file = ''] = given.words
   if (action === 'types') {
     process.stdout.write(typesText())
     return true
   }
-  return await (await import('./plugin-test.ts')).testPlugin(file, settings, load)
+  return await (await import('./plugin-test.ts')).testPlugin(file, settings)
 }

@@ -1,6 +1,5 @@
 import { startChat } from '../core/chat/chat.ts'
 import { newId } from '../db/id.ts'
-import type { LoadPlugins } from '../start/runtime.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { printer } from './print.ts'
@@ -14,7 +13,7 @@ import { FAILED, type Session, withSandbox } from './temporary/session.ts'
  * Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed; an
  * error's `exitCode` when threadbox could not run it. With --json the last line is the result, however it ended.
  */
-export async function run(given: Given, load: LoadPlugins): Promise<number> {
+export async function run(given: Given): Promise<number> {
   const result = collectResult()
   const { stdout } = printer()
   const isJson = given.has('json')
@@ -23,7 +22,7 @@ export async function run(given: Given, load: LoadPlugins): Promise<number> {
     const text = oneOff.words.join(' ') || (process.stdin.isTTY ? '' : await Bun.stdin.text())
     if (text.trim() === '') throw new UsageError('PROMPT is missing. usage: threadbox run [FLAGS] [PROMPT…]')
     const show = isJson ? showJson(stdout) : showText(given.has('quiet'))
-    const code = await withSandbox({ ...oneOff, agent: oneOff.agent ?? 'coder' }, load, async session => {
+    const code = await withSandbox({ ...oneOff, agent: oneOff.agent ?? 'coder' }, async session => {
       const code = await reply(session, text, async chunk => {
         result.add(chunk)
         await show(chunk)

@@ -2,15 +2,17 @@ import { createApp } from '../app.ts'
 import { createKey } from '../core/access/access.ts'
 import { DEFAULT_TEAM } from '../core/access/teams.ts'
 import { removeUnusedBundles } from '../core/agents/bundles.ts'
+import type { Config } from '../core/config.ts'
 import { removeExpired, removeOldStrays, removeOrphans } from '../core/sandboxes/sweep.ts'
 import { countKeys } from '../db/keys.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { answerOf, type SocketHandlers, websocket } from '../http/socket.ts'
-import { type Config, readConfig } from '../start/config.ts'
-import { type LoadPlugins, openRuntime } from '../start/runtime.ts'
+import { readConfig } from '../start/config.ts'
+import { createLog } from '../start/log.ts'
+import { prepare } from '../start/prepare.ts'
+import { createRuntime } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
 import { keepConnectionsAlive } from './keep-alive.ts'
-import { createLog } from './log.ts'
 import { withRequestLog } from './request-log.ts'
 import { serviceManagerOf } from './service/notify.ts'
 import { keyHint, startSummary } from './start-summary.ts'
@@ -23,12 +25,14 @@ const STRANGER_IDLE_SECONDS = 10
 const FLUSH_MS = 1000
 
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
-export async function serve({ settings }: Given, load: LoadPlugins): Promise<void> {
+export async function serve({ settings }: Given): Promise<void> {
   const config = await readConfig(settings, process.env)
   const log = createLog(config.logLevel)
   const manager = serviceManagerOf(process.env)
   const loop = createWatchdog(manager.alive)
-  const { runtime, teamId, close } = await openRuntime(config, load, log, loop)
+  const opened = await createRuntime(config, { log, loop })
+  const teamId = await prepare(opened)
+  const { runtime, close } = opened
   const { db } = runtime
 
   // Before anyone can know that it runs: a signal then must not be the end of the process.

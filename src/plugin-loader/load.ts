@@ -1,6 +1,6 @@
+import { ConfigError } from '../core/config.ts'
 import { messageOf } from '../errors.ts'
 import type { Backend, Engine, Plugin, PluginContext } from '../plugin-api/index.ts'
-import { ConfigError } from '../start/config.ts'
 import { checkedBackend } from './checked-backend.ts'
 import { importPlugins, type PluginFile } from './import-plugins.ts'
 import { whatIsMissing } from './shape.ts'

@@ -1,9 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { version } from '../../package.json'
-import { createLog } from '../cli/log.ts'
+import { type Config, ConfigError } from '../core/config.ts'
 import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
-import type { Backend, Check, PluginContext } from '../plugin-api/index.ts'
-import { type Config, ConfigError } from './config.ts'
+import type { Backend, Check } from '../plugin-api/index.ts'
 
 /** The backend that new sandboxes go to. Throws a ConfigError when this build has none of that name. */
 export function getBackend(backends: ReadonlyMap<string, Backend>, name: string): Backend {
@@ -30,13 +29,6 @@ export async function assertBackend(
   if (failed.length > 0) throw new Error(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
   savePassedChecks(db, backend.name, state)
 }
-
-/** For commands in which nothing of a sandbox's is to reach out. */
-export const closedContext = (dataDirectory: string): PluginContext => ({
-  dataDirectory,
-  serveProxy: (_, socket) => void socket.destroy(),
-  log: createLog('info'),
-})
 
 /** One that keeps the server from starting. */
 export const isFatal = ({ ok, required }: Check): boolean => required && !ok

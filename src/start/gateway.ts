@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
+import { ConfigError, type ModelConfig } from '../core/config.ts'
 import { messageOf } from '../errors.ts'
 import { createGateway, type Gateway } from '../gateway/gateway.ts'
 import { createPrices } from '../gateway/prices.ts'
 import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
 import { PROXY_URL } from '../guest/wire/proxy-variables.ts'
-import { ConfigError, type ModelConfig } from './config.ts'
 
 /** The gateway by the configuration and the keys of the environment. Throws a ConfigError for a model without a provider. */
 export function createModelGateway(

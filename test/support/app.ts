@@ -8,26 +8,20 @@ import { echo } from '../../plugins/echo/index.ts'
 import { nsjail } from '../../plugins/nsjail/index.ts'
 import { createApp } from '../../src/app.ts'
 import { createKey } from '../../src/core/access/access.ts'
-import { createBundles } from '../../src/core/agents/bundles.ts'
+import type { Config } from '../../src/core/config.ts'
 import type { Runtime } from '../../src/core/runtime.ts'
-import { createEnvironments } from '../../src/core/sandboxes/environments.ts'
-import { createNetworks } from '../../src/core/sandboxes/networks.ts'
 import type { AgentSandbox } from '../../src/db/agents.ts'
 import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
-import { type OpenDiskSpace, openDiskSpace } from '../../src/disk/space.ts'
-import { createEgress } from '../../src/egress/egress.ts'
 import { answerOf, type SocketHandlers, websocket } from '../../src/http/socket.ts'
-import type { Backend, Engine, Plugin } from '../../src/plugin-api/index.ts'
-import { createRuns } from '../../src/runs/registry.ts'
-import { type Config, readConfig } from '../../src/start/config.ts'
-import { createModelGateway } from '../../src/start/gateway.ts'
+import type { Plugin } from '../../src/plugin-api/index.ts'
+import { readConfig } from '../../src/start/config.ts'
+import { guestExecutable } from '../../src/start/executable.ts'
+import { createRuntime, type OpenRuntime } from '../../src/start/runtime.ts'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
 import { createDescription } from './described.ts'
 import { leftovers } from './leftovers.ts'
-
-const root = join(import.meta.dir, '../..')
 
 /** The application on a free port, with a database and a backend `nsjail` of its own, for the tests of one file. */
 export function useApp(
@@ -55,7 +49,7 @@ export class TestApp {
   /** Every environment that was ever asked for. */
   readonly environmentIds: string[] = []
   readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-http-'))
-  #diskSpace: OpenDiskSpace | undefined
+  #close: OpenRuntime['close'] = async () => {}
   #server: Bun.Server<SocketHandlers> | undefined
   #assertDescribed: ReturnType<typeof createDescription> | undefined
 
@@ -75,12 +69,9 @@ export class TestApp {
     // Sandboxes' own users pass through.
     chmodSync(this.directory, 0o711)
     const config = await readConfig(['--data-dir', this.directory, ...this.flags], {})
-    this.#diskSpace = await openDiskSpace({
-      directory: this.directory,
-      reserveMb: config.reserveMb,
-      log: line => void this.log.push(line),
-    })
-    this.runtime = this.#runtime(config, this.#diskSpace)
+    const { runtime, close } = await this.#open(config)
+    this.runtime = runtime
+    this.#close = close
     this.key = createKey(this.runtime.db, { team: 'default', name: 'test' }).key
     this.foreignKey = createKey(this.runtime.db, { team: 'other', name: 'test' }).key
     const app = createApp(this.runtime, {
@@ -101,63 +92,38 @@ export class TestApp {
     this.url = this.#server.url.origin
   }
 
-  #runtime(config: Config, diskSpace: OpenDiskSpace): Runtime {
-    const log = (line: string) => void this.log.push(line)
-    const db = openDatabase(this.databasePath)
-    const networks = createNetworks(db, config)
-    const gateway = createModelGateway(db, config.models, this.environment, log, config.publicUrl)
-    const egress = createEgress({
-      policyOf: networks.policyOf,
-      local: (request, environmentId) => gateway.handle(request, { environmentId }),
-      log,
-    })
-    const context = { dataDirectory: config.dataDirectory, diskSpace, serveProxy: egress.serve, log }
+  async #open(config: Config): Promise<OpenRuntime> {
     const sandboxes = nsjail({
-      executable: join(root, 'dist/threadbox'),
-      nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
+      executable: guestExecutable,
+      nsjailPath: join(import.meta.dir, '../../.cache/nsjail/bin/nsjail'),
     })
-    const backends = new Map<string, Backend>()
-    const engines = new Map<string, Engine>()
-    for (const { name, backend, engine } of [sandboxes, echo, aiSdk, ...this.plugins()]) {
-      if (backend) backends.set(name, backend(context))
-      if (engine) engines.set(name, engine(context))
-    }
-    const environments = createEnvironments(db, backends)
-    return {
-      config,
-      db,
-      backends,
-      engines,
-      log,
-      runs: createRuns(db, { log }),
-      bundles: createBundles(db, config.dataDirectory),
-      gateway,
-      networks,
-      egress,
-      diskSpace,
-      environments: {
-        ...environments,
-        create: spec => {
-          this.environmentIds.push(spec.id)
-          return environments.create(spec)
-        },
+    const opened = await createRuntime(config, {
+      plugins: [sandboxes, echo, aiSdk, ...this.plugins()],
+      variables: this.environment,
+      log: line => void this.log.push(line),
+    })
+    const { environments } = opened.runtime
+    opened.runtime.environments = {
+      ...environments,
+      create: spec => {
+        this.environmentIds.push(spec.id)
+        return environments.create(spec)
       },
     }
+    return opened
   }
 
   /** Ends everything. Throws when something of a sandbox is left. */
   async stop(): Promise<void> {
-    const { runs, backends, environments, db } = this.runtime
+    const { runs, backends, environments } = this.runtime
     await runs.close(0)
     // A backend that was never used is left alone: its first use would make what it needs.
     for (const backend of this.environmentIds.length > 0 ? backends.values() : []) {
       for (const environmentId of await backend.list())
         await environments.destroy({ backend: backend.name, environmentId })
-      await backend.close()
     }
     await this.#server?.stop(true)
-    this.#diskSpace?.close()
-    db.close()
+    await this.#close()
     const left = await leftovers(...this.environmentIds)
     rmSync(this.directory, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)

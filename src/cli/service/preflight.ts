@@ -2,27 +2,23 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readAgentFiles } from '../../core/agents/agent-files.ts'
+import { type Config, ConfigError } from '../../core/config.ts'
 import { wordsOf } from '../../errors.ts'
-import { closedContext, describeCheck, getBackend, isFatal } from '../../start/backend.ts'
-import { type Config, ConfigError } from '../../start/config.ts'
+import { describeCheck, getBackend, isFatal } from '../../start/backend.ts'
 import { assertModel } from '../../start/gateway.ts'
-import type { LoadPlugins } from '../../start/runtime.ts'
+import { loadPlugins } from '../../start/load-plugins.ts'
 
 /**
  * Tries what a server with these settings needs, as far as it can be tried from here. Throws with what would keep it from
  * starting: a ConfigError where a setting is to be mended. Nothing that was not there is left.
  */
-export async function assertStarts(
-  config: Config,
-  variables: Readonly<Record<string, string>>,
-  load: LoadPlugins,
-): Promise<void> {
+export async function assertStarts(config: Config, variables: Readonly<Record<string, string>>): Promise<void> {
   // Backends read their own variables, such as the key of an account.
   Object.assign(process.env, variables)
   // On the file system that the data will be on, and not among the data: systemd makes that directory.
   const directory = await mkdtemp(join(nearest(config.dataDirectory), '.threadbox-check-'))
   try {
-    const { backends, engines } = await load({ ...config, dataDirectory: directory }, closedContext(directory))
+    const { backends, engines } = await loadPlugins({ ...config, dataDirectory: directory })
     if (config.agentsDirectory !== undefined) {
       await readAgentFiles(config.agentsDirectory, [...engines.keys()]).catch(error => {
         throw new ConfigError([`--agents: ${wordsOf(error)}`])

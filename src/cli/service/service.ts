@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { type Config, ConfigError } from '../../core/config.ts'
 import { messageOf } from '../../errors.ts'
 import { keyNamesOf } from '../../gateway/providers.ts'
-import { closedContext } from '../../start/backend.ts'
-import { type Config, ConfigError, readConfig, readFlags } from '../../start/config.ts'
-import type { LoadPlugins } from '../../start/runtime.ts'
+import { readConfig, readFlags } from '../../start/config.ts'
+import { loadPlugins } from '../../start/load-plugins.ts'
 import { settings } from '../../start/settings.ts'
 import type { Given } from '../command-line.ts'
 import { createProgress } from '../progress.ts'
@@ -32,17 +32,17 @@ interface Target {
 }
 
 /** The server as a service of systemd. False when `status` finds that it does not run. */
-export async function service(given: Given, load: LoadPlugins): Promise<boolean> {
+export async function service(given: Given): Promise<boolean> {
   const { action, settings } = given
   const root = given.find('root')
   const target: Target = { root: resolve(root ?? '/'), isLive: root === undefined }
   if (action === 'status') return await showStatus(target)
   const isPrint = action === 'install' && given.has('print')
   if (target.isLive && !isPrint) assertSystemd()
-  if (action === 'remove') await remove(target, load)
+  if (action === 'remove') await remove(target)
   else {
     const user = given.find('user')
-    await install(target, { settings, isPrint, load, ...(user !== undefined && { user }) })
+    await install(target, { settings, isPrint, ...(user !== undefined && { user }) })
   }
   return true
 }
@@ -55,9 +55,9 @@ function assertSystemd(): void {
 
 async function install(
   target: Target,
-  options: { settings: readonly string[]; isPrint: boolean; load: LoadPlugins; user?: string },
+  options: { settings: readonly string[]; isPrint: boolean; user?: string },
 ): Promise<void> {
-  const { isPrint, user, load } = options
+  const { isPrint, user } = options
   const environmentFile = join(target.root, ENVIRONMENT)
   const before = await readText(environmentFile)
   const variables = variablesFor(options.settings)
@@ -75,7 +75,7 @@ async function install(
   })
   if (isPrint) return console.log(unit.trimEnd())
   assertModelIn(config, variablesOf(environment), ENVIRONMENT)
-  if (target.isLive) await assertStarts(config, variablesOf(environment), load)
+  if (target.isLive) await assertStarts(config, variablesOf(environment))
   await makeDataDirectory(target, config, user)
   const changes = [
     await installExecutable(join(target.root, EXECUTABLE)),
@@ -142,12 +142,12 @@ const answers = (url: string): Promise<boolean> =>
 
 const urlOf = ({ host, port }: Config) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-async function remove(target: Target, load: LoadPlugins): Promise<void> {
+async function remove(target: Target): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
   if (target.isLive) {
     systemctl('disable', '--now', 'threadbox')
     await configOf(text ?? '')
-      .then(config => pauseAll(config, load))
+      .then(config => pauseAll(config))
       .catch(error => console.error(`threadbox: sandboxes may still run: ${messageOf(error)}`))
   } else systemctl(...rootFlags(target), 'disable', 'threadbox')
   for (const path of [UNIT, EXECUTABLE]) await rm(join(target.root, path), { force: true })
@@ -156,10 +156,10 @@ async function remove(target: Target, load: LoadPlugins): Promise<void> {
 }
 
 /** Sandboxes outlive their server: without one, their processes are to end. */
-async function pauseAll(config: Config, load: LoadPlugins): Promise<void> {
+async function pauseAll(config: Config): Promise<void> {
   const { dataDirectory } = config
   if (!existsSync(dataDirectory)) return
-  const backend = (await load(config, closedContext(dataDirectory))).backends.get(config.backend)
+  const backend = (await loadPlugins(config)).backends.get(config.backend)
   for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.pause?.()
   await backend?.close()
 }

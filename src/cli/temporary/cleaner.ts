@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { objectOf, parseJson } from '../../read/json.ts'
-import { closedContext } from '../../start/backend.ts'
 import { readConfig } from '../../start/config.ts'
-import type { LoadPlugins } from '../../start/runtime.ts'
+import { isBuilt } from '../../start/executable.ts'
+import { loadPlugins } from '../../start/load-plugins.ts'
 
 /** What a guard is told in its first line. */
 interface Charge {
@@ -31,8 +31,7 @@ export interface Guard {
  * line. Resolves when it cannot miss its charge any more: the directory is to be made after that.
  */
 export async function startGuard(charge: Charge): Promise<Guard> {
-  const compiled = import.meta.dir.startsWith('/$bunfs/')
-  const command = [process.execPath, ...(compiled ? [] : [Bun.main]), 'guard']
+  const command = [process.execPath, ...(isBuilt ? [] : [Bun.main]), 'guard']
   const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.stdin.write(`${JSON.stringify(charge)}\n`)
   await child.stdin.flush()
@@ -46,7 +45,7 @@ export async function startGuard(charge: Charge): Promise<Guard> {
 }
 
 /** Waits for the end of its parent, then removes the parent's environments and its data directory. */
-export async function guard(load: LoadPlugins): Promise<void> {
+export async function guard(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const [first = '', last] = (await Bun.stdin.text()).split('\n')
   // Killed before it had made anything.
@@ -54,7 +53,7 @@ export async function guard(load: LoadPlugins): Promise<void> {
   const charge = chargeOf(first)
   for (let tries = 1, looks = 0; existsSync(charge.dataDirectory); tries++) {
     try {
-      looks = (await destroyAll(charge, load)) === 0 ? looks + 1 : 0
+      looks = (await destroyAll(charge)) === 0 ? looks + 1 : 0
       if (looks === LOOKS) await rm(charge.dataDirectory, { recursive: true, force: true })
     } catch (error) {
       if (tries === TRIES) throw error
@@ -64,9 +63,9 @@ export async function guard(load: LoadPlugins): Promise<void> {
 }
 
 /** Gives how many there were. */
-async function destroyAll({ dataDirectory, settings }: Charge, load: LoadPlugins): Promise<number> {
+async function destroyAll({ dataDirectory, settings }: Charge): Promise<number> {
   const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
-  const backend = (await load(config, closedContext(dataDirectory))).backends.get(config.backend)
+  const backend = (await loadPlugins(config)).backends.get(config.backend)
   const ids = (await backend?.list()) ?? []
   for (const id of ids) await (await backend?.open(id))?.destroy()
   await backend?.close()

@@ -12,9 +12,10 @@ import type { Sandbox } from '../../db/sandboxes.ts'
 import { wordsOf } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import { readConfig } from '../../start/config.ts'
-import { type LoadPlugins, type OpenRuntime, openRuntime } from '../../start/runtime.ts'
+import { createLog } from '../../start/log.ts'
+import { prepare } from '../../start/prepare.ts'
+import { createRuntime } from '../../start/runtime.ts'
 import { UsageError } from '../command-line.ts'
-import { createLog } from '../log.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import { startGuard } from './cleaner.ts'
 import { copyIn } from './copy-in.ts'
@@ -42,11 +43,7 @@ const CLONE_PATH = '/home/user/repo'
  * Makes a sandbox without a server and gives it to `use`, whose exit code it returns. Its data directory is a new one below
  * --data-dir, or the system's directory for such things. However it goes, nothing of it is left.
  */
-export async function withSandbox(
-  oneOff: OneOff,
-  load: LoadPlugins,
-  use: (session: Session) => Promise<number>,
-): Promise<number> {
+export async function withSandbox(oneOff: OneOff, use: (session: Session) => Promise<number>): Promise<number> {
   // Not the default: nothing of this is to last.
   const wanted = await readConfig(
     ['--data-dir', process.env.THREADBOX_DATA_DIR ?? tmpdir(), ...oneOff.settings],
@@ -67,13 +64,11 @@ export async function withSandbox(
   try {
     progress.say('looking at what is here')
     await mkdir(dataDirectory, { mode: 0o700 })
-    const opened = await openRuntime(
-      { ...wanted, dataDirectory },
-      load,
-      oneOff.verbose ? createLog(wanted.logLevel) : progress.note,
-    )
+    const log = oneOff.verbose ? createLog(wanted.logLevel) : progress.note
+    const opened = await createRuntime({ ...wanted, dataDirectory }, { log })
+    const teamId = await prepare(opened)
     try {
-      const code = await useSandbox(opened, oneOff, stop.signal, { tidy, progress }, use)
+      const code = await useSandbox(opened.runtime, teamId, oneOff, stop.signal, { tidy, progress }, use)
       return stop.exitCode() ?? code
     } finally {
       await tidy(() => opened.runtime.runs.close(0))
@@ -95,7 +90,8 @@ export async function withSandbox(
 type Tidy = (work: () => Promise<void>) => Promise<void>
 
 async function useSandbox(
-  { runtime, teamId }: OpenRuntime,
+  runtime: Runtime,
+  teamId: string,
   oneOff: OneOff,
   signal: AbortSignal,
   { tidy, progress }: { tidy: Tidy; progress: Progress },

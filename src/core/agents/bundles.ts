@@ -6,30 +6,11 @@ import { join } from 'node:path'
 import { listBundles } from '../../db/deployments.ts'
 import { syncPath } from '../../disk/lasting-files.ts'
 import { ApiError, messageOf } from '../../errors.ts'
-
-/** What deployed agents bring as files, each named by the hash of what is in it. A file is there wholly or not at all. */
-export interface Bundles {
-  /** Takes at most so many bytes. Throws payload_too_large that names the field. */
-  put(field: string, body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Stored>
-  /** Keeps files from being removed for as long as it is held. */
-  hold(...names: (string | undefined)[]): Disposable
-  size(name: string): Promise<number>
-  read(name: string): ReadableStream<Uint8Array>
-  /** Removes what no version and no sandbox needs, and what an upload that was cut off has left. */
-  removeUnused(): Promise<void>
-}
-
-/** A file that is kept until it is disposed of; then it is removed, unless something needs it. */
-export interface Stored extends Disposable {
-  name: string
-  byteLength: number
-}
+import type { Bundles, Runtime } from '../runtime.ts'
 
 /** Removes the files that nothing needs. Never rejects: what fails is logged, and tried again the next time. */
-export const removeUnusedBundles = ({ bundles, log }: { bundles: Bundles; log: LogError }): Promise<void> =>
+export const removeUnusedBundles = ({ bundles, log }: Runtime): Promise<void> =>
   bundles.removeUnused().catch(error => log(`bundles: ${messageOf(error)}`, 'error'))
-
-type LogError = (line: string, level: 'error') => void
 
 export function createBundles(db: Database, dataDirectory: string): Bundles {
   const directory = join(dataDirectory, 'bundles')

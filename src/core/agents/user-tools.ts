@@ -2,7 +2,7 @@ import { runCommand } from '../../environment/run-command.ts'
 import { ApiError } from '../../errors.ts'
 import { toolScript } from '../../guest/tools/embedded.ts'
 import type { Environment } from '../../plugin-api/index.ts'
-import type { Bundles } from './bundles.ts'
+import type { Bundles } from '../runtime.ts'
 
 /** An agent's own tools inside its sandbox. All of it is the sandbox's to read, and to break for itself. */
 

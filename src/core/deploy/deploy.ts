@@ -8,15 +8,14 @@ import { ApiError, messageOf } from '../../errors.ts'
 import type { JsonObject } from '../../read/json.ts'
 import type { Caller } from '../access/access.ts'
 import { logAgent } from '../agents/agent-log.ts'
-import type { Stored } from '../agents/bundles.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime, StoredBundle } from '../runtime.ts'
 import { type Deployed, deployedAgent, hooksOf, toolsOf } from './deployed-agent.ts'
 import { inspectBundle } from './inspect-bundle.ts'
 
 export interface DeployRequest {
   slug: string
-  bundle: Stored
-  template: Stored | undefined
+  bundle: StoredBundle
+  template: StoredBundle | undefined
   engine: string | undefined
   /** What the client says of the agent; a client that says nothing leaves it to the bundle. */
   metadata: JsonObject | undefined

@@ -2,24 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { findPlugin } from '../../db/backends.ts'
 import { keepSpawned } from '../../environment/server-side-processes.ts'
 import { ApiError } from '../../errors.ts'
-import type { Backend, Environment, EnvironmentProcesses, EnvironmentSpec } from '../../plugin-api/index.ts'
-
-/** The environments of all sandboxes, each on the backend that made it. */
-export interface Environments {
-  create(spec: EnvironmentSpec & { backend: string }): Promise<Environment>
-  /** Throws sandbox_unavailable when the backend is not here or has lost it. */
-  get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
-  /** Why it does not run, or did not start when it was to. Asks nobody. */
-  troubleOf(sandbox: { backend: string; environmentId: string }): string | undefined
-  /** Those of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
-  processesOf(environment: Environment): EnvironmentProcesses
-  /** Says that one is in use, until this is disposed of. */
-  hold(environmentId: string): Disposable
-  /** Those that are held now, or were since this was last asked. */
-  takeHeld(): string[]
-  /** Idempotent; also for one that is not there. */
-  destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
-}
+import type { Backend, EnvironmentProcesses } from '../../plugin-api/index.ts'
+import type { Environments } from '../runtime.ts'
 
 export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
   const kept = new Map<string, EnvironmentProcesses>()

@@ -3,27 +3,16 @@ import type { AgentOptions } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
 import { findNetwork, type NetworkRules, type Sandbox, type SandboxNetwork, saveNetwork } from '../../db/sandboxes.ts'
 import type { EgressCounts } from '../../egress/egress.ts'
-import type { Policy } from '../../egress/policy.ts'
 import { assertRules, type Layer, parseRules } from '../../egress/rules.ts'
 import { ApiError } from '../../errors.ts'
-import type { Config } from '../../start/config.ts'
 import type { Caller } from '../access/access.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Config } from '../config.ts'
+import type { Networks, Runtime } from '../runtime.ts'
 
 /** Who makes a sandbox sends these. Null takes a list away. */
 export interface NetworkRequest {
   networkAllowOut?: string[] | null
   networkDenyOut?: string[] | null
-}
-
-/** What each sandbox may reach, also before it has its row. */
-export interface Networks {
-  /** Throws when there is no such sandbox. */
-  policyOf(environmentId: string): Policy
-  /** Until it is called again without a network, an environment that has no row yet has this one. */
-  prepare(environmentId: string, network?: SandboxNetwork): void
-  /** Changes of one environment wait for each other. */
-  inTurn<T>(environmentId: string, change: () => Promise<T>): Promise<T>
 }
 
 export function createNetworks(db: Database, { network: mode, networkPrivate: ceiling }: Config): Networks {

@@ -4,8 +4,7 @@ import { type CommandResult, runCommand } from '../../environment/run-command.ts
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import { logAgent } from '../agents/agent-log.ts'
-import type { Bundles } from '../agents/bundles.ts'
-import type { Log } from '../runtime.ts'
+import type { Bundles, Log } from '../runtime.ts'
 
 export const DEFAULT_CWD = '/home/user'
 

@@ -1,0 +1,28 @@
+import type { Config } from '../core/config.ts'
+import type { Plugin } from '../plugin-api/index.ts'
+import { guestExecutable as executable } from './executable.ts'
+
+/** The plugins of this build, set up by the configuration. None of them does anything before its first use. */
+export async function listPlugins(config: Config): Promise<Plugin[]> {
+  const { nsjailPath, dockerImage, e2bTemplate: template, publicUrl, idleMs } = config
+  const [{ nsjail }, { docker }, { e2b }, { echo }, { aiSdk }, { acp, claudeCode }] = await Promise.all([
+    import('nsjail-wrapper'),
+    import('../../plugins/docker/index.ts'),
+    import('../../plugins/e2b/index.ts'),
+    import('../../plugins/echo/index.ts'),
+    import('../../plugins/ai-sdk/index.ts'),
+    import('../../plugins/agent-programs/index.ts'),
+  ])
+  return [
+    nsjail({ executable, idleMs, ...(nsjailPath && { nsjailPath }) }),
+    docker({ executable, idleMs, image: dockerImage }),
+    e2b({ connection: process.env, template, idleMs, ...(publicUrl !== undefined && { publicUrl }) }),
+    echo,
+    aiSdk,
+    claudeCode,
+    acp,
+  ]
+}
+
+/** The file trees that sandboxes on nsjail can start from, in this data directory. */
+export const openBases = async (dataDirectory: string) => (await import('nsjail-wrapper')).openBases(dataDirectory)

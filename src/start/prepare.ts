@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/access/teams.ts'
+import { readAgentFiles } from '../core/agents/agent-files.ts'
+import { ensureCoder } from '../core/agents/default-agent.ts'
+import { type Config, ConfigError } from '../core/config.ts'
+import { saveAgent } from '../db/agents.ts'
+import { rememberEngines, rememberPlugin } from '../db/backends.ts'
+import { sync } from '../db/lasting.ts'
+import { findSetting, saveSetting } from '../db/settings.ts'
+import { syncPath } from '../disk/lasting-files.ts'
+import { wordsOf } from '../errors.ts'
+import { assertBackend, getBackend } from './backend.ts'
+import type { OpenRuntime } from './runtime.ts'
+
+/** The setting that says which start of the machine the last server ran in: a loss of power lies between two. */
+const LAST_BOOT = 'boot_id'
+
+/**
+ * Makes a new runtime ready for its first request: checks the backend, ends the runs that the last stop interrupted, and
+ * saves the configured agents. Returns the id of the default team, which has these agents. Throws an error that says what
+ * is missing.
+ */
+export async function prepare({ runtime, pluginFiles }: OpenRuntime): Promise<string> {
+  const { config, db, backends, engines, gateway, runs, log } = runtime
+  for (const [name, file] of pluginFiles) rememberPlugin(db, name, basename(file))
+  await assertBackend(db, getBackend(backends, config.backend), config, pluginFiles.get(config.backend))
+  const engineNames = [...engines.keys()]
+  for (const engine of Object.values(config.runtimes)) {
+    if (!engines.has(engine))
+      throw new ConfigError([`--runtime: there is no engine ${engine}; ${engineNames.join(', ')} are`])
+  }
+  const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+  const interrupted = runs.recover(findSetting(db, LAST_BOOT) !== bootId)
+  saveSetting(db, LAST_BOOT, bootId)
+  if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
+  const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
+  rememberEngines(db, engineNames)
+  for (const agent of await readAgents(config, engineNames)) saveAgent(db, team.id, agent)
+  if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
+  // The names of the database's files, and all that was written so far.
+  await syncPath(config.dataDirectory)
+  await sync(db)
+  return team.id
+}
+
+async function readAgents({ agentsDirectory }: Config, engines: readonly string[]) {
+  try {
+    return agentsDirectory === undefined ? [] : await readAgentFiles(agentsDirectory, engines)
+  } catch (error) {
+    throw new ConfigError([`--agents: ${wordsOf(error)}`])
+  }
+}
