@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
-import { Refusal } from '../http1/refusal.ts'
+import { beforeTimeout } from '../async/timeout.ts'
+import { HttpError } from '../http1/http-error.ts'
 import { type Address, parseAddress } from './addresses.ts'
-import { type Policy, refusalOf, refusalOfName, type Target } from './policy.ts'
+import { findDenial, findNameDenial, type Policy, type Target } from './policy.ts'
 
 /** Every address of a name, as text, best first. Throws when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -23,29 +24,29 @@ const CONNECT_MS = 10_000
 /** One name can have many; a program waits for all that are tried. */
 const MAX_ADDRESSES = 4
 
-/** A connection to an address that was checked, not to a name. Throws a Refusal that says why there is none. */
+/** A connection to an address that was checked, not to a name. Throws an HttpError that says why there is none. */
 export async function dial(options: Dial): Promise<Socket> {
   const { target, policy, signal } = options
-  const refused = refusalOfName(policy(), target)
-  if (refused) throw new Refusal(403, refused)
+  const refused = findNameDenial(policy(), target)
+  if (refused) throw new HttpError(403, refused)
   const texts = target.address ? [target.name] : await resolveName(options)
   const now = policy()
   const candidates = texts.flatMap(text => {
     const parsed = parseAddress(text)
-    return parsed ? [{ text, parsed, refusal: refusalOf(now, target, parsed) }] : []
+    return parsed ? [{ text, parsed, refusal: findDenial(now, target, parsed) }] : []
   })
   const allowed = candidates.filter(({ refusal }) => refusal === undefined).slice(0, MAX_ADDRESSES)
-  if (allowed.length === 0) throw new Refusal(403, candidates[0]?.refusal ?? 'it has no address')
+  if (allowed.length === 0) throw new HttpError(403, candidates[0]?.refusal ?? 'it has no address')
   options.onAllowed()
-  let failure = new Refusal(502, 'it has no address')
+  let failure = new HttpError(502, 'it has no address')
   for (const { text, parsed } of allowed) {
     // It may have changed while an address before this one was tried.
-    const since = refusalOf(policy(), target, parsed)
-    if (since) throw new Refusal(403, since)
+    const since = findDenial(policy(), target, parsed)
+    if (since) throw new HttpError(403, since)
     try {
       return await open(text, parsed, options)
     } catch (error) {
-      if (!(error instanceof Refusal) || signal.aborted) throw error
+      if (!(error instanceof HttpError) || signal.aborted) throw error
       failure = error
     }
   }
@@ -53,14 +54,12 @@ export async function dial(options: Dial): Promise<Socket> {
 }
 
 async function resolveName({ target, resolve }: Dial): Promise<readonly string[]> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Refusal(504, 'its name was not resolved in time')), RESOLVE_MS)
   try {
-    return await Promise.race([resolve(target.name), late.promise])
+    return await beforeTimeout(RESOLVE_MS, resolve(target.name), () => {
+      throw new HttpError(504, 'its name was not resolved in time')
+    })
   } catch (error) {
-    throw error instanceof Refusal ? error : new Refusal(502, 'its name cannot be resolved')
-  } finally {
-    clearTimeout(timer)
+    throw error instanceof HttpError ? error : new HttpError(502, 'its name cannot be resolved')
   }
 }
 
@@ -70,16 +69,16 @@ async function open(host: string, address: Address, { target, signal, onSocket }
   const socket = connect({ host, port: target.port, allowHalfOpen: true })
   const abort = () => socket.destroy()
   const timer = setTimeout(() => {
-    reject(new Refusal(504, 'it does not answer'))
+    reject(new HttpError(504, 'it does not answer'))
     socket.destroy()
   }, CONNECT_MS)
   signal.addEventListener('abort', abort, { once: true })
   socket.once('connect', resolve)
   socket.on('error', error => {
     const { code = 'an error' } = error as NodeJS.ErrnoException
-    reject(new Refusal(502, `it cannot be reached: ${code}`))
+    reject(new HttpError(502, `it cannot be reached: ${code}`))
   })
-  socket.once('close', () => reject(new Refusal(502, 'the connection was closed')))
+  socket.once('close', () => reject(new HttpError(502, 'the connection was closed')))
   onSocket(socket, address)
   try {
     await promise

@@ -1,13 +1,13 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
 import { inTurns } from '../async/in-turn.ts'
-import { Refusal } from '../http1/refusal.ts'
+import { HttpError } from '../http1/http-error.ts'
 import type { Address } from './addresses.ts'
 import { createJournal, type Journal } from './decision-log.ts'
 import { dial, type Resolve } from './dial.ts'
 import { fetchBy } from './fetch.ts'
 import type { LocalHandler } from './local.ts'
-import { type Policy, refusalOf, type Target } from './policy.ts'
+import { findDenial, type Policy, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
 import { answerPlainly, clientOf } from './proxy-client.ts'
 
@@ -107,7 +107,7 @@ export function createEgress({
         },
       })
     } catch (error) {
-      if (error instanceof Refusal && error.status === 403) way.journal.refused(target, error.message)
+      if (error instanceof HttpError && error.status === 403) way.journal.refused(target, error.message)
       throw error
     }
   }
@@ -156,7 +156,7 @@ export function createEgress({
 
 function isAllowed(policy: () => Policy, target: Target, address: Address): boolean {
   try {
-    return refusalOf(policy(), target, address) === undefined
+    return findDenial(policy(), target, address) === undefined
   } catch {
     return false
   }
@@ -167,7 +167,7 @@ function currentPolicy(policyOf: EgressParts['policyOf'], environmentId: string)
   try {
     return policyOf(environmentId)
   } catch {
-    throw new Refusal(503, 'the rules of this sandbox are not known')
+    throw new HttpError(503, 'the rules of this sandbox are not known')
   }
 }
 

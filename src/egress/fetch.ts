@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import { noBody } from '../http1/body.ts'
 import { bodyOf, exchange, type Incoming } from '../http1/exchange.ts'
 import { endToEnd, type Header } from '../http1/head.ts'
-import { Refusal } from '../http1/refusal.ts'
+import { HttpError } from '../http1/http-error.ts'
 import type { Target } from './policy.ts'
 import { parseHost } from './rules.ts'
 
@@ -13,40 +13,46 @@ const MAX_REDIRECTS = 10
 
 type DialTarget = (target: Target, signal: AbortSignal) => Promise<Socket>
 
+/** One request of a fetch: the first, or the one that a redirect leads to. */
+interface Hop {
+  url: URL
+  method: string
+  headers: Headers
+  body: Buffer | undefined
+}
+
 /** A fetch on connections of this dial. Bodies are strings or bytes. Rejects with an ApiError, or the signal's reason. */
 export async function fetchBy(dial: DialTarget, url: string, init: RequestInit = {}): Promise<Response> {
   const signal = init.signal ?? new AbortController().signal
-  let request = new Request(url, { ...init, signal })
-  let body =
-    init.body === undefined || init.body === null ? undefined : Buffer.from(await request.clone().arrayBuffer())
-  for (let hops = 0; ; hops++) {
-    const here = new URL(request.url)
-    const response = await once(dial, here, request, body, signal)
+  const request = new Request(url, { ...init, signal })
+  const hasBody = init.body !== undefined && init.body !== null
+  const body = hasBody ? Buffer.from(await request.arrayBuffer()) : undefined
+  let hop: Hop = { url: new URL(request.url), method: request.method, headers: request.headers, body }
+  for (let redirects = 0; ; redirects++) {
+    const response = await fetchHop(dial, hop, signal)
     const location = response.headers.get('location')
     const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== null
     if (!isRedirect || init.redirect === 'manual') return response
     await response.body?.cancel()
-    const next = URL.parse(location, here.href)
-    if (init.redirect === 'error' || !next) throw new ApiError('invalid_request', `${here.host} redirects`)
-    if (hops >= MAX_REDIRECTS) throw new ApiError('invalid_request', `${here.host} redirects without end`)
-    const becomesGet = response.status === 303 || (response.status < 303 && request.method === 'POST')
-    const headers = new Headers(request.headers)
-    if (becomesGet) {
-      body = undefined
-      for (const name of ['content-type', 'content-length', 'content-encoding']) headers.delete(name)
-    }
-    if (next.origin !== here.origin) for (const name of ['authorization', 'cookie']) headers.delete(name)
-    request = new Request(next.href, { method: becomesGet ? 'GET' : request.method, headers, signal })
+    const next = URL.parse(location, hop.url.href)
+    if (init.redirect === 'error' || !next) throw new ApiError('invalid_request', `${hop.url.host} redirects`)
+    if (redirects >= MAX_REDIRECTS) throw new ApiError('invalid_request', `${hop.url.host} redirects without end`)
+    hop = redirected(hop, response.status, next)
   }
 }
 
-async function once(
-  dial: DialTarget,
-  url: URL,
-  { method, headers }: Request,
-  body: Buffer | undefined,
-  signal: AbortSignal,
-): Promise<Response> {
+/** The request that a browser would send next: without the body after most statuses, without credentials to others. */
+function redirected(from: Hop, status: number, url: URL): Hop {
+  const becomesGet = status === 303 || (status < 303 && from.method === 'POST')
+  const dropped = [
+    ...(becomesGet ? ['content-type', 'content-length', 'content-encoding'] : []),
+    ...(url.origin === from.url.origin ? [] : ['authorization', 'cookie']),
+  ]
+  const headers = new Headers([...from.headers].filter(([name]) => !dropped.includes(name)))
+  return { url, method: becomesGet ? 'GET' : from.method, headers, body: becomesGet ? undefined : from.body }
+}
+
+async function fetchHop(dial: DialTarget, { url, method, headers, body }: Hop, signal: AbortSignal): Promise<Response> {
   const isSecure = url.protocol === 'https:'
   const host = parseHost(url.hostname)
   if (!host || !(isSecure || url.protocol === 'http:')) {
@@ -76,7 +82,7 @@ async function once(
     signal.throwIfAborted()
     if (error instanceof ApiError) throw error
     const reason = error instanceof Error ? error.message : 'it failed'
-    const code = error instanceof Refusal && error.status === 403 ? 'forbidden' : 'invalid_request'
+    const code = error instanceof HttpError && error.status === 403 ? 'forbidden' : 'invalid_request'
     throw new ApiError(code, `${url.host}: ${reason}`)
   }
 }

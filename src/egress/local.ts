@@ -1,7 +1,7 @@
 import { readBody, requestFraming } from '../http1/body.ts'
 import { write } from '../http1/byte-source.ts'
 import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
-import { Refusal } from '../http1/refusal.ts'
+import { HttpError } from '../http1/http-error.ts'
 import { type Client, sendAnswer } from './proxy-client.ts'
 
 /** Answers what is asked of the proxy's own address. The request's signal is aborted when the program is gone. */
@@ -42,7 +42,7 @@ export async function answerLocally(
     { highWaterMark: 0 },
   )
   const url = URL.parse(target, 'http://proxy.threadbox')
-  if (!url || /^(CONNECT|TRACE|TRACK)$/i.test(request.method)) throw new Refusal(400, 'the request is not valid')
+  if (!url || /^(CONNECT|TRACE|TRACK)$/i.test(request.method)) throw new HttpError(400, 'the request is not valid')
   const response = await handle(
     new Request(url.href, {
       method: request.method,

@@ -6,64 +6,61 @@ import { hasPort, type Layer, matchesAddress, matchesName, type Rule } from './r
 export interface Policy {
   mode: 'public' | 'none'
   layers: readonly Layer[]
-  /** The operator's: what of the addresses that are not public rules may name. */
+  /** Private ranges that rules may allow, set by the operator. */
   ceiling: readonly Rule[]
 }
 
 export interface Target {
-  /** In small letters; an address for one that was named by its address. */
+  /** In small letters; the address where the program named no host. */
   name: string
   port: number
-  /** What the name is, when it is an address. */
+  /** The name as an address, when it is one. */
   address?: Address
 }
 
-/** Spam would be sent in the operator's name; a rule that names the port lets it pass. */
+/** Spam would be sent in the operator's name, so only a rule that names the port allows one of these. */
 const mailPorts = [25, 465, 587, 2525]
 
 /**
- * Why a target is refused whatever its addresses are; undefined when they decide. Asked first: resolving a name that is
- * refused would tell it to whoever serves that domain.
+ * Why a target is denied whatever its addresses are; undefined when its addresses decide. To be asked before the name is
+ * resolved: the question for a denied name would itself reach whoever serves that domain.
  */
-export function refusalOfName(policy: Policy, { name, port, address }: Target): string | undefined {
+export function findNameDenial(policy: Policy, { name, port, address }: Target): string | undefined {
   if (policy.mode === 'none') return 'this server lets sandboxes reach no network'
-  const denied = denies(policy).find(rule => matchesName(rule, name, port))
-  if (denied) return `${denied.text} is denied`
-  const isHopeless = ({ allow }: Layer) =>
-    allow &&
-    !allow.some(rule => matchesName(rule, name, port)) &&
-    !allow.some(rule => rule.range && (address ? matchesAddress(rule, address, port) : hasPort(rule.ports, port)))
-  if (policy.layers.some(isHopeless)) return 'it is not on the allow-list'
-  const namesPort = (rule: Rule) => rule.ports !== undefined && hasPort(rule.ports, port)
-  if (mailPorts.includes(port) && !policy.layers.some(({ allow }) => allow?.some(namesPort))) {
-    return refusalOfMail(port)
-  }
-  return undefined
+  const isNamed = (rule: Rule) => matchesName(rule, name, port)
+  // Until the name is resolved, a rule for any address may allow it.
+  const hasAddress = (rule: Rule) =>
+    rule.range !== undefined && (address ? matchesAddress(rule, address, port) : hasPort(rule.ports, port))
+  return findRuleDenial(policy, port, { isDenied: isNamed, isAllowed: rule => isNamed(rule) || hasAddress(rule) })
 }
 
-/** Why a target, whose name was not refused, is refused at this address; undefined when it may be dialled. */
-function refusalOfAddress(policy: Policy, { name, port }: Target, address: Address): string | undefined {
+/** Why a target is denied at an address, for its name or for the address; undefined when it may be dialled. */
+export const findDenial = (policy: Policy, target: Target, address: Address): string | undefined =>
+  findNameDenial(policy, target) ?? findAddressDenial(policy, target, address)
+
+/** Why a target whose name is not denied is denied at this address. */
+function findAddressDenial(policy: Policy, { name, port }: Target, address: Address): string | undefined {
   if (embedsVersion4(address)) return 'its address stands for an IPv4 address'
-  const denied = denies(policy).find(rule => matchesAddress(rule, address, port))
-  if (denied) return `${denied.text} is denied`
-  const allows = ({ allow }: Layer) =>
-    !allow || allow.some(rule => matchesName(rule, name, port) || matchesAddress(rule, address, port))
-  if (!policy.layers.every(allows)) return 'it is not on the allow-list'
-  const namesPort = (rule: Rule) =>
-    rule.ports !== undefined && (matchesName(rule, name, port) || matchesAddress(rule, address, port))
-  if (mailPorts.includes(port) && !policy.layers.some(({ allow }) => allow?.some(namesPort))) return refusalOfMail(port)
-  if (isPublic(address) && !isNear(address)) return undefined
-  if (!policy.layers.some(({ allow }) => allow?.some(rule => matchesAddress(rule, address, port)))) {
-    return 'its address is not public'
-  }
-  if (policy.ceiling.some(rule => matchesAddress(rule, address, port))) return undefined
+  const hasAddress = (rule: Rule) => matchesAddress(rule, address, port)
+  const isAllowed = (rule: Rule) => matchesName(rule, name, port) || hasAddress(rule)
+  const denial = findRuleDenial(policy, port, { isDenied: hasAddress, isAllowed })
+  if (denial !== undefined || (isPublic(address) && !isNear(address))) return denial
+  if (!policy.layers.some(({ allow }) => allow?.some(hasAddress))) return 'its address is not public'
+  if (policy.ceiling.some(hasAddress)) return undefined
   return 'its address is not public, and the operator does not permit it'
 }
 
-/** Why a target is refused at an address, for its name or for that; undefined when it may be dialled. */
-export const refusalOf = (policy: Policy, target: Target, address: Address): string | undefined =>
-  refusalOfName(policy, target) ?? refusalOfAddress(policy, target, address)
+interface RuleTests {
+  isDenied(rule: Rule): boolean
+  isAllowed(rule: Rule): boolean
+}
 
-const refusalOfMail = (port: number) => `port ${port} is for mail, and no rule allows it`
-
-const denies = ({ layers }: Policy): Rule[] => layers.flatMap(({ deny }) => [...deny])
+/** Why the rules deny a port: a deny rule, an allow-list without a rule for it, or a port for mail that no rule names. */
+function findRuleDenial({ layers }: Policy, port: number, { isDenied, isAllowed }: RuleTests): string | undefined {
+  const denied = layers.flatMap(({ deny }) => deny).find(isDenied)
+  if (denied) return `${denied.text} is denied`
+  if (layers.some(({ allow }) => allow && !allow.some(isAllowed))) return 'it is not on the allow-list'
+  const allowsPort = ({ allow }: Layer) => allow?.some(rule => rule.ports !== undefined && isAllowed(rule))
+  if (mailPorts.includes(port) && !layers.some(allowsPort)) return `port ${port} is for mail, and no rule allows it`
+  return undefined
+}

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { beforeTimeout } from '../async/timeout.ts'
 import { requestFraming } from '../http1/body.ts'
 import { write } from '../http1/byte-source.ts'
 import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from '../http1/head.ts'
-import { Refusal } from '../http1/refusal.ts'
+import { HttpError } from '../http1/http-error.ts'
 import { tunnel } from '../http1/tunnel.ts'
 import { forward } from './forward.ts'
 import { answerLocally } from './local.ts'
@@ -17,7 +18,7 @@ const HEAD_MS = 30_000
 const LINGER_MS = 10_000
 
 export interface ProxyParts {
-  /** A connection to what was asked for. Throws a Refusal. */
+  /** A connection to what was asked for. Throws an HttpError. */
   dial(target: Target, signal: AbortSignal): Promise<Socket>
   /** Answers requests for the proxy itself. */
   local(request: Request): Promise<Response>
@@ -62,7 +63,7 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
       const target = parseAuthority(request.target)
       what = `${nameOf(target)}: `
       const framing = requestFraming(request)
-      if (framing.kind !== 'length' || framing.bytes > 0) throw new Refusal(400, 'CONNECT has no body')
+      if (framing.kind !== 'length' || framing.bytes > 0) throw new HttpError(400, 'CONNECT has no body')
       const upstream = await parts.dial(target, client.signal)
       await write(client.socket, 'HTTP/1.1 200 Connection established\r\n\r\n')
       await tunnel(client, upstream)
@@ -76,7 +77,7 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
     const upstream = await parts.dial(place.target, client.signal)
     return await forward(client, request, place, upstream)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof HttpError)) throw error
     await answerPlainly(client, error.status, `${what}${error.message}`, request?.method === 'HEAD')
     return false
   }
@@ -87,27 +88,15 @@ async function readRequest(
   { source }: Client,
   { headMs = HEAD_MS, entered = () => {} }: ProxyParts,
 ): Promise<RequestHead | undefined> {
-  const first = await within(source.read(), headMs, () => undefined)
+  const first = await beforeTimeout(headMs, source.read(), () => undefined)
   if (!first) return undefined
   source.unread(first)
-  const head = await within(source.readThrough('\r\n\r\n', MAX_HEAD_BYTES), headMs, () => {
-    throw new Refusal(408, 'the request took too long')
+  const head = await beforeTimeout(headMs, source.readThrough('\r\n\r\n', MAX_HEAD_BYTES), () => {
+    throw new HttpError(408, 'the request took too long')
   })
   if (!head) return undefined
   entered()
   return parseRequest(head)
-}
-
-async function within<T>(work: Promise<T>, limitMs: number, whenLate: () => T): Promise<T> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = setTimeout(() => late.resolve('late'), limitMs)
-  try {
-    const outcome = await Promise.race([work, late.promise])
-    return outcome === 'late' ? whenLate() : outcome
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {})
-  }
 }
 
 const nameOf = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)
@@ -117,14 +106,14 @@ function parseAuthority(text: string, defaultPort?: number): Target {
   const host = parseHost(hostText)
   const port = portText === undefined ? defaultPort : Number(portText)
   if (!host || port === undefined || port < 1 || port > 65_535)
-    throw new Refusal(400, 'no host and port have this form')
+    throw new HttpError(400, 'no host and port have this form')
   return { ...host, port }
 }
 
 /** `http://host/path`: for https a program opens a tunnel. */
 function parseAbsolute(text: string): { target: Target; authority: string; path: string } {
   const [, authority = '', rest = ''] = /^http:\/\/([^/?#@]+)((?:[/?][^#]*)?)$/i.exec(text) ?? []
-  if (!authority) throw new Refusal(400, 'the proxy takes CONNECT, and requests for http:// addresses')
+  if (!authority) throw new HttpError(400, 'the proxy takes CONNECT, and requests for http:// addresses')
   const path = rest.startsWith('/') ? rest : `/${rest}`
   return { target: parseAuthority(authority, 80), authority, path }
 }

@@ -1,6 +1,6 @@
 import type { Source } from './byte-source.ts'
 import { type Header, type RequestHead, valuesOf } from './head.ts'
-import { Refusal } from './refusal.ts'
+import { HttpError } from './http-error.ts'
 
 /** How long a message's body is. */
 export type Framing = { kind: 'length'; bytes: number } | { kind: 'chunked' } | { kind: 'until-close' }
@@ -10,19 +10,19 @@ export const noBody: Framing = { kind: 'length', bytes: 0 }
 /** Of a chunk's line, or the trailers. */
 const MAX_LINE_BYTES = 8 * 1024
 
-/** By the headers alone; undefined when they say nothing. Throws a Refusal when they could be read in two ways. */
+/** By the headers alone; undefined when they say nothing. Throws an HttpError when they could be read in two ways. */
 export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', status: 400 | 502): Framing | undefined {
   const encodings = valuesOf(headers, 'transfer-encoding')
   const lengths = valuesOf(headers, 'content-length')
   if (encodings.length > 0) {
     const [encoding = ''] = encodings
     const isPlain = encodings.length === 1 && encoding.toLowerCase() === 'chunked' && version === '1.1'
-    if (!isPlain || lengths.length > 0) throw new Refusal(status, 'transfer-encoding is not plainly chunked')
+    if (!isPlain || lengths.length > 0) throw new HttpError(status, 'transfer-encoding is not plainly chunked')
     return { kind: 'chunked' }
   }
   if (lengths.length === 0) return undefined
   const [length = ''] = lengths
-  if (lengths.length > 1 || !/^\d{1,15}$/.test(length)) throw new Refusal(status, 'content-length is not one number')
+  if (lengths.length > 1 || !/^\d{1,15}$/.test(length)) throw new HttpError(status, 'content-length is not one number')
   return { kind: 'length', bytes: Number(length) }
 }
 
@@ -40,13 +40,13 @@ export async function* readBody(source: Source, framing: Framing): AsyncGenerato
     const size = chunkSize(await line(source))
     if (size === 0) break
     yield* readBytes(source, size)
-    if ((await line(source)) !== '') throw new Refusal(400, 'a chunk is longer than it says')
+    if ((await line(source)) !== '') throw new HttpError(400, 'a chunk is longer than it says')
   }
   // Trailers are dropped.
   let bytes = 0
   for (let text = await line(source); text !== ''; text = await line(source)) {
     bytes += text.length
-    if (bytes > MAX_LINE_BYTES) throw new Refusal(431, 'the trailers are too long')
+    if (bytes > MAX_LINE_BYTES) throw new HttpError(431, 'the trailers are too long')
   }
 }
 
@@ -59,7 +59,7 @@ export const LAST_CHUNK = '0\r\n\r\n'
 async function* readBytes(source: Source, count: number): AsyncGenerator<Buffer, void> {
   for (let left = count; left > 0; ) {
     const piece = await source.read()
-    if (!piece) throw new Refusal(400, 'the body is cut short')
+    if (!piece) throw new HttpError(400, 'the body is cut short')
     source.unread(piece.subarray(left))
     const wanted = piece.subarray(0, left)
     left -= wanted.byteLength
@@ -69,12 +69,12 @@ async function* readBytes(source: Source, count: number): AsyncGenerator<Buffer,
 
 async function line(source: Source): Promise<string> {
   const bytes = await source.readThrough('\r\n', MAX_LINE_BYTES)
-  if (!bytes) throw new Refusal(400, 'the body is cut short')
+  if (!bytes) throw new HttpError(400, 'the body is cut short')
   return bytes.toString('latin1').slice(0, -2)
 }
 
 function chunkSize(text: string): number {
   const [, digits] = /^([0-9a-fA-F]{1,12})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(text) ?? []
-  if (!digits) throw new Refusal(400, 'a chunk has no size')
+  if (!digits) throw new HttpError(400, 'a chunk has no size')
   return Number.parseInt(digits, 16)
 }

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { Refusal } from './refusal.ts'
+import { HttpError } from './http-error.ts'
 
 /** A stream's bytes as they are asked for; nothing is read ahead but what came in one piece. */
 export interface Source {
@@ -10,7 +10,7 @@ export interface Source {
   /** Whether nothing more comes. Waits until it is known; may be asked beside a read that comes later. */
   isEnded(): Promise<boolean>
   /**
-   * All up to and with the mark; undefined when the stream ends before its first byte. Throws a Refusal when it ends
+   * All up to and with the mark; undefined when the stream ends before its first byte. Throws an HttpError when it ends
    * later, or there is no mark in `maxBytes`.
    */
   readThrough(mark: string, maxBytes: number): Promise<Buffer | undefined>
@@ -53,7 +53,7 @@ export function sourceOf(stream: Readable): Source {
       for (;;) {
         const piece = await read()
         if (!piece && bytes.byteLength === 0) return undefined
-        if (!piece) throw new Refusal(400, 'the request is cut short')
+        if (!piece) throw new HttpError(400, 'the request is cut short')
         const from = Math.max(0, bytes.byteLength - mark.length)
         const length = bytes.byteLength + piece.byteLength
         if (bytes.byteLength === 0) bytes = piece
@@ -69,7 +69,7 @@ export function sourceOf(stream: Readable): Source {
         const place = bytes.indexOf(mark, from, 'latin1')
         const end = place + mark.length
         if (place < 0 ? bytes.byteLength >= maxBytes : end > maxBytes)
-          throw new Refusal(431, `more than ${maxBytes} bytes`)
+          throw new HttpError(431, `more than ${maxBytes} bytes`)
         if (place < 0) continue
         unread(bytes.subarray(end))
         return bytes.subarray(0, end)

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { chunkOf, type Framing, framingOf, LAST_CHUNK, noBody, readBody } from './body.ts'
 import { type Source, sourceOf, write } from './byte-source.ts'
 import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
-import { Refusal } from './refusal.ts'
+import { HttpError } from './http-error.ts'
 
 export interface Outgoing {
   method: string
@@ -31,7 +31,7 @@ const MAX_INTERIM = 32
 
 /**
  * One request on a fresh connection. Resolves with the final answer's head; `onInterim` sees those before it. The
- * caller destroys the connection when it is done. Throws a Refusal when the answer is none, or can be read in two ways.
+ * caller destroys the connection when it is done. Throws an HttpError when the answer is none, or can be read in two ways.
  */
 export async function exchange(
   upstream: Duplex,
@@ -56,13 +56,13 @@ export async function exchange(
     },
   )
   const answer = await readAnswer(sourceOf(upstream), method, onInterim).catch(error => {
-    throw unsent instanceof Refusal ? unsent : error
+    throw unsent instanceof HttpError ? unsent : error
   })
-  if (answer.head.status === 101) throw new Refusal(502, 'it changed the protocol unasked')
+  if (answer.head.status === 101) throw new HttpError(502, 'it changed the protocol unasked')
   return { ...answer, isSent: () => isSent }
 }
 
-/** The final answer to a request of this method, or a 101. Throws a Refusal as `exchange` does. */
+/** The final answer to a request of this method, or a 101. Throws an HttpError as `exchange` does. */
 export async function readAnswer(
   source: Source,
   method: string,
@@ -70,7 +70,7 @@ export async function readAnswer(
 ): Promise<Answer> {
   for (let heads = 0; heads <= MAX_INTERIM; heads++) {
     const bytes = await source.readThrough('\r\n\r\n', MAX_HEAD_BYTES).catch(toBadAnswer)
-    if (!bytes) throw new Refusal(502, 'it closed without an answer')
+    if (!bytes) throw new HttpError(502, 'it closed without an answer')
     const head = parseResponse(bytes)
     if (head.status < 200 && head.status !== 101) {
       await onInterim(head)
@@ -82,7 +82,7 @@ export async function readAnswer(
     const length = isEmpty ? 'none' : how.kind === 'length' ? how.bytes : undefined
     return { head, length, body: readBody(source, how) }
   }
-  throw new Refusal(502, 'it announces its answer without end')
+  throw new HttpError(502, 'it announces its answer without end')
 }
 
 /** An answer's body at its reader's pace; null without one. The connection is destroyed at its end, or when it is cancelled. */
@@ -122,5 +122,7 @@ async function send(upstream: Duplex, { framing, body }: Outgoing): Promise<void
 }
 
 function toBadAnswer(error: unknown): never {
-  throw error instanceof Refusal ? new Refusal(502, `its answer: ${error.message}`) : new Refusal(502, 'it broke off')
+  throw error instanceof HttpError
+    ? new HttpError(502, `its answer: ${error.message}`)
+    : new HttpError(502, 'it broke off')
 }

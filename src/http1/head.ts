@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts'
+import { HttpError } from './http-error.ts'
 
 export type Header = readonly [name: string, value: string]
 
@@ -28,21 +28,21 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Of one head: whoever takes them looks through all for each. */
 const MAX_FIELDS = 1000
 
-/** Throws a Refusal for all that two servers could read in two ways. */
+/** Throws an HttpError for all that two servers could read in two ways. */
 export function parseRequest(bytes: Buffer): RequestHead {
   const [first = '', ...rest] = linesOf(bytes)
   const [, method, target, version] = requestLine.exec(first) ?? []
-  if (!method || !target || !version) throw new Refusal(400, 'the request line is not valid')
+  if (!method || !target || !version) throw new HttpError(400, 'the request line is not valid')
   const head: RequestHead = { method, target, version: version === '1.0' ? '1.0' : '1.1', headers: fieldsOf(rest, 400) }
   const hosts = valuesOf(head.headers, 'host').length
-  if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new Refusal(400, 'one host header is wanted')
+  if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new HttpError(400, 'one host header is wanted')
   return head
 }
 
 export function parseResponse(bytes: Buffer): ResponseHead {
   const [first = '', ...rest] = linesOf(bytes)
   const [, version, status, reason = ''] = statusLine.exec(first) ?? []
-  if (!status) throw new Refusal(502, 'the answer is no HTTP/1.1')
+  if (!status) throw new HttpError(502, 'the answer is no HTTP/1.1')
   const headers = fieldsOf(rest, 502)
   return { status: Number(status), reason, version: version === '1.0' ? '1.0' : '1.1', headers }
 }
@@ -88,11 +88,11 @@ function linesOf(bytes: Buffer): string[] {
 }
 
 function fieldsOf(lines: readonly string[], status: 400 | 502): Header[] {
-  if (lines.length > MAX_FIELDS) throw new Refusal(status === 400 ? 431 : status, `more than ${MAX_FIELDS} headers`)
+  if (lines.length > MAX_FIELDS) throw new HttpError(status === 400 ? 431 : status, `more than ${MAX_FIELDS} headers`)
   return lines.map(line => {
     const colon = line.indexOf(':')
     const [name, value] = [line.slice(0, Math.max(colon, 0)), trimmed(line.slice(colon + 1))]
-    if (!fieldName.test(name) || !fieldValue.test(value)) throw new Refusal(status, 'a header is not valid')
+    if (!fieldName.test(name) || !fieldValue.test(value)) throw new HttpError(status, 'a header is not valid')
     return [name.toLowerCase(), value]
   })
 }

@@ -14,11 +14,11 @@ const source = join(import.meta.dir, '../../src/egress')
 /** Asked by a program in a network namespace of its own, again after each change. */
 const program = `
 import { parseAddress } from '${source}/addresses.ts'
-import { refusalOf } from '${source}/policy.ts'
+import { findDenial } from '${source}/policy.ts'
 const texts = ['8.8.4.1', '8.8.4.77', '9.9.9.9', '8.8.4.254', '1.0.0.1', '8.8.8.8', '2606:4700::77', '2606:4700:1::1']
 const policy = { mode: 'public', layers: [], ceiling: [] }
 const show = () => {
-  const near = texts.filter(name => refusalOf(policy, { name, port: 443, address: parseAddress(name) }, parseAddress(name)))
+  const near = texts.filter(name => findDenial(policy, { name, port: 443, address: parseAddress(name) }, parseAddress(name)))
   console.log(near.join(' ') || 'none')
 }
 const ip = line => {

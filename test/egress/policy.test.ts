@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseAddress } from '../../src/egress/addresses.ts'
-import { type Policy, refusalOf, refusalOfName } from '../../src/egress/policy.ts'
+import { findDenial, findNameDenial, type Policy } from '../../src/egress/policy.ts'
 import { parseHost, parseRule, parseRules } from '../../src/egress/rules.ts'
 
 interface Lists {
@@ -26,7 +26,7 @@ function verdict(lists: Lists, text: string): string {
   const target = { ...host, port: Number(port) }
   const address = host.address ?? parseAddress(given ?? '8.8.8.8')
   if (!address) throw new Error(`no address: ${text}`)
-  return refusalOf(policyOf(lists), target, address) ?? 'allowed'
+  return findDenial(policyOf(lists), target, address) ?? 'allowed'
 }
 
 const allow = (...rules: string[]): Lists => ({ own: { allow: rules } })
@@ -115,7 +115,7 @@ describe('a decision', () => {
 })
 
 test('what no address could allow is refused before the name is resolved: regression', () => {
-  const refusal = (lists: Lists, port = 443) => refusalOfName(policyOf(lists), { name: 'secret.evil.com', port })
+  const refusal = (lists: Lists, port = 443) => findNameDenial(policyOf(lists), { name: 'secret.evil.com', port })
   expect(refusal(allow('a.com'))).toBe('it is not on the allow-list')
   expect(refusal(allow('8.8.8.8:80'))).toBe('it is not on the allow-list')
   expect(refusal(allow('8.8.8.8:443'))).toBeUndefined()

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { parseAddress } from '../../src/egress/addresses.ts'
-import { refusalOf } from '../../src/egress/policy.ts'
+import { findDenial } from '../../src/egress/policy.ts'
 
 /** As a sandbox on the host's base has them: the machine's programs, and nothing of its user's. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent' }
@@ -36,7 +36,7 @@ export const mirrors = [
     found.flat().flatMap(({ address: name }) => {
       const address = parseAddress(name)
       const policy = { mode: 'public', layers: [], ceiling: [] } as const
-      return address && refusalOf(policy, { name, port: 443, address }, address) !== undefined ? [name] : []
+      return address && findDenial(policy, { name, port: 443, address }, address) !== undefined ? [name] : []
     }),
   ),
 ]

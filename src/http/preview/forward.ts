@@ -2,7 +2,7 @@ import type { Preview } from '../../core/sandboxes/previews.ts'
 import { type Framing, noBody } from '../../http1/body.ts'
 import { type Answer, bodyOf, exchange } from '../../http1/exchange.ts'
 import { valuesOf } from '../../http1/head.ts'
-import { Refusal } from '../../http1/refusal.ts'
+import { HttpError } from '../../http1/http-error.ts'
 import { watchIdle } from '../../http1/tunnel.ts'
 import { headersInto, headersOut } from './headers.ts'
 import type { Ends } from './place.ts'
@@ -37,7 +37,7 @@ export async function forward(preview: Preview, request: Request, ends: Ends): P
 /** The answer of a server inside, for the caller. */
 export function responseOf(answer: Answer, { stream }: Preview, request: Request, ends: Ends): Response {
   const { head, length } = answer
-  if (head.status > 599) throw new Refusal(502, `its answer has the status ${head.status}`)
+  if (head.status > 599) throw new HttpError(502, `its answer has the status ${head.status}`)
   const headers = headersOut(head, ends)
   // Without a body the length says what a GET would have given.
   if (length === 'none')

@@ -3,7 +3,7 @@ import type { Preview } from '../../core/sandboxes/previews.ts'
 import { type Source, sourceOf, write } from '../../http1/byte-source.ts'
 import { readAnswer } from '../../http1/exchange.ts'
 import { formatHead, type Header, valuesOf } from '../../http1/head.ts'
-import { Refusal } from '../../http1/refusal.ts'
+import { HttpError } from '../../http1/http-error.ts'
 import { watchIdle } from '../../http1/tunnel.ts'
 import {
   acceptance,
@@ -58,16 +58,16 @@ export async function joinSocket(preview: Preview, request: Request, ends: Ends,
   return upgraded(sockets.upgrade, request, handlersOf(preview, source, request, sockets), reply)
 }
 
-/** Throws a Refusal when it is no WebSocket as it was asked for. */
+/** Throws an HttpError when it is no WebSocket as it was asked for. */
 function agreedProtocol(headers: readonly Header[], key: string, offered: readonly string[]): string | undefined {
   const [accept] = valuesOf(headers, 'sec-websocket-accept')
   const wanted = createHash('sha1').update(`${key}${KEY_SUFFIX}`).digest('base64')
   if (accept !== wanted || valuesOf(headers, 'sec-websocket-extensions').length > 0) {
-    throw new Refusal(502, 'its WebSocket is none that was asked for')
+    throw new HttpError(502, 'its WebSocket is none that was asked for')
   }
   const [protocol] = valuesOf(headers, 'sec-websocket-protocol')
   if (protocol !== undefined && !offered.includes(protocol)) {
-    throw new Refusal(502, 'its WebSocket has a protocol that was not asked for')
+    throw new HttpError(502, 'its WebSocket has a protocol that was not asked for')
   }
   return protocol
 }

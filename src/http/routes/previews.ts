@@ -4,7 +4,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { createLink } from '../../core/sandboxes/preview-links.ts'
 import { findHost, openPreview } from '../../core/sandboxes/previews.ts'
 import { ApiError } from '../../errors.ts'
-import { Refusal } from '../../http1/refusal.ts'
+import { HttpError } from '../../http1/http-error.ts'
 import { optionalJson } from '../body.ts'
 import { callerOf, callerOrVisitorOf } from '../caller.ts'
 import { Lifetime, lifetimeMs } from '../lifetime.ts'
@@ -64,7 +64,7 @@ async function show(runtime: Runtime, request: Request, sockets: Sockets): Promi
     return await forward(preview, request, ends)
   } catch (error) {
     preview.stream.destroy()
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof HttpError)) throw error
     throw new ApiError('port_unreachable', `The server on port ${port}: ${error.message}.`)
   }
 }
