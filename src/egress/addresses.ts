@@ -33,11 +33,11 @@ export function parseRange(text: string): Range | undefined {
 export const isWithin = (address: Address, range: Range): boolean =>
   address.version === range.version && prefixOf(address, range.bits) === prefixOf(range, range.bits)
 
-/** An address that stands for an IPv4 address: what it reaches depends on the network. */
+/** Whether an IPv6 address stands for an IPv4 address: where it leads then depends on the network. */
 export const embedsVersion4 = (address: Address): boolean =>
   address.version === 6 && address.value > 1n && embedding.some(range => isWithin(address, range))
 
-/** Whether anyone on the internet reaches the same with it: no loopback, private, link-local, metadata, reserved address. */
+/** Whether it leads to the same host from anywhere: no loopback, private, link-local, metadata or reserved address. */
 export function isPublic(address: Address): boolean {
   if (address.version === 6 && !isWithin(address, globalUnicast)) return false
   return !special.some(range => isWithin(address, range))
@@ -75,7 +75,7 @@ function range(text: string): Range {
   return parsed
 }
 
-/** Compatible, mapped, translated, NAT64 (also its local prefix), Teredo, 6to4. */
+/** IPv4-compatible, mapped, translated, NAT64 (also its local prefix), Teredo, 6to4. */
 const embedding = [
   ...['::/96', '::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
 ].map(range)
@@ -83,8 +83,8 @@ const embedding = [
 const globalUnicast = range('2000::/3')
 
 /**
- * By the IANA's registries of special-purpose addresses, documentation's among them; and 168.63.129.16, where Azure keeps
- * its metadata.
+ * The IANA's registries of special-purpose addresses, those for documentation among them; and 168.63.129.16, where Azure
+ * serves its metadata.
  */
 const special = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],

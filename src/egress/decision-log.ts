@@ -1,43 +1,43 @@
 import type { Target } from './policy.ts'
 
-/** Lines of one sandbox in a minute; a program that asks without end does not fill the operator's disk. */
+/** Lines for one sandbox in a minute, so that a program that asks without end does not fill the operator's disk. */
 const MAX_LINES = 60
 const MINUTE_MS = 60_000
 
-/** Counts a sandbox's decisions and tells them, by host and port alone. */
-export interface Journal {
+/** Counts one sandbox's decisions and logs them, by host and port alone. */
+export interface DecisionLog {
   allowed(target: Target): void
   refused(target: Target, reason: string): void
   counts(): { allowed: number; refused: number; lastRefusal?: string }
 }
 
-export function createJournal(environmentId: string, log: (line: string) => void): Journal {
-  const counts: ReturnType<Journal['counts']> = { allowed: 0, refused: 0 }
+export function createDecisionLog(environmentId: string, log: (line: string) => void): DecisionLog {
+  const counts: ReturnType<DecisionLog['counts']> = { allowed: 0, refused: 0 }
   let minuteEnds = 0
   let lines = 0
-  let untold = 0
+  let unlogged = 0
 
-  const tell = (words: string) => {
+  const write = (decision: string) => {
     const now = performance.now()
     if (now >= minuteEnds) {
-      if (untold > 0) log(`network ${environmentId}: ${untold} more decisions`)
+      if (unlogged > 0) log(`network ${environmentId}: ${unlogged} more decisions`)
       minuteEnds = now + MINUTE_MS
       lines = 0
-      untold = 0
+      unlogged = 0
     }
-    if (++lines > MAX_LINES) untold++
-    else log(`network ${environmentId}: ${words}`)
+    if (++lines > MAX_LINES) unlogged++
+    else log(`network ${environmentId}: ${decision}`)
   }
 
   return {
     allowed({ name, port }) {
       counts.allowed++
-      tell(`allowed ${name} port ${port}`)
+      write(`allowed ${name} port ${port}`)
     },
     refused({ name, port }, reason) {
       counts.refused++
       counts.lastRefusal = `${name} port ${port}: ${reason}`
-      tell(`refused ${counts.lastRefusal}`)
+      write(`refused ${counts.lastRefusal}`)
     },
     counts: () => ({ ...counts }),
   }

@@ -9,7 +9,7 @@ export type Resolve = (name: string) => Promise<readonly string[]>
 
 export interface Dial {
   target: Target
-  /** As it is now: asked again when the name is resolved. */
+  /** The rules as they are now. Read again once the name is resolved. */
   policy(): Policy
   resolve: Resolve
   signal: AbortSignal
@@ -21,28 +21,28 @@ export interface Dial {
 
 const RESOLVE_MS = 10_000
 const CONNECT_MS = 10_000
-/** One name can have many; a program waits for all that are tried. */
+/** Addresses of one name that are tried: the program waits for each in turn. */
 const MAX_ADDRESSES = 4
 
 /** A connection to an address that was checked, not to a name. Throws an HttpError that says why there is none. */
 export async function dial(options: Dial): Promise<Socket> {
   const { target, policy, signal } = options
-  const refused = findNameDenial(policy(), target)
-  if (refused) throw new HttpError(403, refused)
+  const nameDenial = findNameDenial(policy(), target)
+  if (nameDenial) throw new HttpError(403, nameDenial)
   const texts = target.address ? [target.name] : await resolveName(options)
   const now = policy()
   const candidates = texts.flatMap(text => {
     const parsed = parseAddress(text)
-    return parsed ? [{ text, parsed, refusal: findDenial(now, target, parsed) }] : []
+    return parsed ? [{ text, parsed, denial: findDenial(now, target, parsed) }] : []
   })
-  const allowed = candidates.filter(({ refusal }) => refusal === undefined).slice(0, MAX_ADDRESSES)
-  if (allowed.length === 0) throw new HttpError(403, candidates[0]?.refusal ?? 'it has no address')
+  const allowed = candidates.filter(({ denial }) => denial === undefined).slice(0, MAX_ADDRESSES)
+  if (allowed.length === 0) throw new HttpError(403, candidates[0]?.denial ?? 'it has no address')
   options.onAllowed()
   let failure = new HttpError(502, 'it has no address')
   for (const { text, parsed } of allowed) {
-    // It may have changed while an address before this one was tried.
-    const since = findDenial(policy(), target, parsed)
-    if (since) throw new HttpError(403, since)
+    // The rules may have changed while an earlier address was tried.
+    const denial = findDenial(policy(), target, parsed)
+    if (denial) throw new HttpError(403, denial)
     try {
       return await open(text, parsed, options)
     } catch (error) {

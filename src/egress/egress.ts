@@ -3,27 +3,27 @@ import type { Duplex } from 'node:stream'
 import { inTurns } from '../async/in-turn.ts'
 import { HttpError } from '../http1/http-error.ts'
 import type { Address } from './addresses.ts'
-import { createJournal, type Journal } from './decision-log.ts'
+import { createDecisionLog, type DecisionLog } from './decision-log.ts'
 import { dial, type Resolve } from './dial.ts'
 import { fetchBy } from './fetch.ts'
 import type { LocalHandler } from './local.ts'
 import { findDenial, type Policy, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
-import { answerPlainly, clientOf } from './proxy-client.ts'
+import { answerPlainly, createProxyClient } from './proxy-client.ts'
 
-/** Of one sandbox, whatever they wait for. */
+/** Connections of one sandbox's programs to the proxy, whatever they wait for. */
 const MAX_CONNECTIONS = 256
-/** Of one sandbox: lookups share threads with those of all others, and slow ones would hold them. */
+/** Names that one sandbox may resolve at once. Lookups share threads, which slow ones of one sandbox would hold. */
 const MAX_LOOKUPS = 8
 
 export interface EgressParts {
-  /** What a sandbox may reach now. Throws when there is no such sandbox: nothing then. */
+  /** What a sandbox may reach now. Throws when there is no such sandbox; it then reaches nothing. */
   policyOf(environmentId: string): Policy
-  /** Keeps what is begun now. */
+  /** Tells the watchdog what begins now. */
   entered?(what: string): void
   /** Says one line to the operator. */
   log(line: string): void
-  /** Answers what programs ask of the proxy's own address. Without it: 404. */
+  /** Answers requests for the proxy's own address. Without it they get a 404. */
   local?: LocalHandler
   /** The system's resolver unless given. */
   resolve?: Resolve
@@ -33,7 +33,7 @@ export interface EgressParts {
 export interface EgressCounts {
   allowed: number
   refused: number
-  /** `host port N: reason`; programs that open tunnels often show only a 403. */
+  /** `host port N: reason`. Programs that open tunnels often show only a 403. */
   lastRefusal?: string
 }
 
@@ -60,10 +60,11 @@ interface Connection {
   cut(): void
 }
 
-interface Way {
+/** What one sandbox has open here. */
+interface SandboxTraffic {
   clients: Set<Duplex>
   open: Set<Connection>
-  journal: Journal
+  decisions: DecisionLog
   resolve: Resolve
 }
 
@@ -74,54 +75,54 @@ export function createEgress({
   entered = () => {},
   resolve = resolveBySystem,
 }: EgressParts): Egress {
-  const ways = new Map<string, Way>()
+  const sandboxes = new Map<string, SandboxTraffic>()
   let isClosed = false
 
-  const wayOf = (environmentId: string): Way => {
-    let way = ways.get(environmentId)
-    if (!way) {
-      way = {
+  const getTraffic = (environmentId: string): SandboxTraffic => {
+    let traffic = sandboxes.get(environmentId)
+    if (!traffic) {
+      traffic = {
         clients: new Set(),
         open: new Set(),
-        journal: createJournal(environmentId, log),
+        decisions: createDecisionLog(environmentId, log),
         resolve: inTurns(resolve, MAX_LOOKUPS),
       }
-      ways.set(environmentId, way)
+      sandboxes.set(environmentId, traffic)
     }
-    return way
+    return traffic
   }
 
   const dialFrom = async (environmentId: string, target: Target, signal: AbortSignal) => {
-    const way = wayOf(environmentId)
+    const traffic = getTraffic(environmentId)
     try {
       return await dial({
         target,
         policy: () => currentPolicy(policyOf, environmentId),
-        resolve: way.resolve,
+        resolve: traffic.resolve,
         signal,
-        onAllowed: () => way.journal.allowed(target),
+        onAllowed: () => traffic.decisions.allowed(target),
         onSocket(socket, address) {
           const connection = { target, address, cut: () => socket.destroy() }
-          way.open.add(connection)
-          socket.once('close', () => way.open.delete(connection))
+          traffic.open.add(connection)
+          socket.once('close', () => traffic.open.delete(connection))
         },
       })
     } catch (error) {
-      if (error instanceof HttpError && error.status === 403) way.journal.refused(target, error.message)
+      if (error instanceof HttpError && error.status === 403) traffic.decisions.refused(target, error.message)
       throw error
     }
   }
 
-  const cutAll = ({ clients, open }: Way) => {
+  const cutAll = ({ clients, open }: SandboxTraffic) => {
     for (const { cut } of [...open]) cut()
     for (const client of [...clients]) client.destroy()
   }
 
   return {
     serve(environmentId, socket) {
-      const { clients } = wayOf(environmentId)
+      const { clients } = getTraffic(environmentId)
       if (isClosed || clients.size >= MAX_CONNECTIONS) {
-        const full = clientOf(socket)
+        const full = createProxyClient(socket)
         void answerPlainly(full, 503, 'too many connections at once').finally(() => socket.destroy())
         return
       }
@@ -135,21 +136,21 @@ export function createEgress({
     fetch: (environmentId, url, init) =>
       fetchBy((target, signal) => dialFrom(environmentId, target, signal), url, init),
     refresh(environmentId) {
-      const way = ways.get(environmentId)
-      if (!way) return
-      for (const { target, address, cut } of [...way.open]) {
+      const traffic = sandboxes.get(environmentId)
+      if (!traffic) return
+      for (const { target, address, cut } of [...traffic.open]) {
         if (!isAllowed(() => policyOf(environmentId), target, address)) cut()
       }
     },
-    counts: environmentId => ways.get(environmentId)?.journal.counts() ?? { allowed: 0, refused: 0 },
+    counts: environmentId => sandboxes.get(environmentId)?.decisions.counts() ?? { allowed: 0, refused: 0 },
     forget(environmentId) {
-      const way = ways.get(environmentId)
-      ways.delete(environmentId)
-      if (way) cutAll(way)
+      const traffic = sandboxes.get(environmentId)
+      sandboxes.delete(environmentId)
+      if (traffic) cutAll(traffic)
     },
     close() {
       isClosed = true
-      for (const way of ways.values()) cutAll(way)
+      for (const traffic of sandboxes.values()) cutAll(traffic)
     },
   }
 }
@@ -162,7 +163,7 @@ function isAllowed(policy: () => Policy, target: Target, address: Address): bool
   }
 }
 
-/** What cannot be found out is refused. */
+/** Throws an HttpError when the rules cannot be read: nothing is reached then. */
 function currentPolicy(policyOf: EgressParts['policyOf'], environmentId: string): Policy {
   try {
     return policyOf(environmentId)

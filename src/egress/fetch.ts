@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { ApiError } from '../errors.ts'
 import { noBody } from '../http1/body.ts'
-import { bodyOf, exchange, type Incoming } from '../http1/exchange.ts'
+import { bodyOf, type ExchangeAnswer, exchange } from '../http1/exchange.ts'
 import { endToEnd, type Header } from '../http1/head.ts'
 import { HttpError } from '../http1/http-error.ts'
 import type { Target } from './policy.ts'
@@ -66,7 +66,7 @@ async function fetchHop(dial: DialTarget, { url, method, headers, body }: Hop, s
     const abort = () => end.destroy()
     signal.addEventListener('abort', abort, { once: true })
     socket.once('close', () => signal.removeEventListener('abort', abort))
-    const upstream = isSecure ? await secure(socket, target) : socket
+    const upstream = isSecure ? await startTls(socket, target) : socket
     const answer = await exchange(upstream, {
       method,
       path: `${url.pathname}${url.search}`,
@@ -87,7 +87,7 @@ async function fetchHop(dial: DialTarget, { url, method, headers, body }: Hop, s
   }
 }
 
-/** Compressed answers are not asked for: their size says nothing of what they become. */
+/** Asks for no compression: a compressed answer's size does not bound what it expands to. */
 function ownHeaders(headers: Headers): Header[] {
   const own = endToEnd([...headers].map(([name, value]): Header => [name, value]))
   const kept = own.filter(([name]) => name !== 'host' && name !== 'accept-encoding')
@@ -99,7 +99,7 @@ function ownHeaders(headers: Headers): Header[] {
   return [...kept, ...missing, ['accept-encoding', 'identity']]
 }
 
-async function secure(socket: Socket, { name, address }: Target): Promise<Duplex> {
+async function startTls(socket: Socket, { name, address }: Target): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const stream = connectTls({ socket, ALPNProtocols: ['http/1.1'], ...(!address && { servername: name }), host: name })
   stream.once('secureConnect', resolve)
@@ -110,7 +110,7 @@ async function secure(socket: Socket, { name, address }: Target): Promise<Duplex
   return stream
 }
 
-function responseOf(answer: Incoming, url: URL, socket: Socket, signal: AbortSignal): Response {
+function responseOf(answer: ExchangeAnswer, url: URL, socket: Socket, signal: AbortSignal): Response {
   const { head } = answer
   const headers = endToEnd(head.headers).map(([name, value]): [string, string] => [name, value])
   const response = new Response(bodyOf(answer, socket, signal), {

@@ -3,13 +3,13 @@ import { readBody, requestFraming } from '../http1/body.ts'
 import { exchange } from '../http1/exchange.ts'
 import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
 import { watchIdle } from '../http1/tunnel.ts'
-import { type Client, sendAnswer } from './proxy-client.ts'
+import { type ProxyClient, sendAnswer } from './proxy-client.ts'
 
 /** Carries one plain HTTP request to a server and its answer back. Returns whether the client may send a next one. */
 export async function forward(
-  client: Client,
+  client: ProxyClient,
   request: RequestHead,
-  place: { authority: string; path: string },
+  target: { authority: string; path: string },
   upstream: Socket,
 ): Promise<boolean> {
   const idle = watchIdle([client.socket, upstream])
@@ -28,8 +28,8 @@ export async function forward(
       upstream,
       {
         method: request.method,
-        path: place.path,
-        headers: [['host', place.authority], ...headers],
+        path: target.path,
+        headers: [['host', target.authority], ...headers],
         framing,
         body: watched(readBody(client.source, framing)),
       },
@@ -40,7 +40,7 @@ export async function forward(
     )
     const { head, length, body } = answer
     const kept = endToEnd(head.headers)
-    // Without a body the length says what a GET would have given.
+    // The answer to a HEAD gives the length that a GET would have.
     if (length === 'none')
       for (const value of valuesOf(head.headers, 'content-length')) kept.push(['content-length', value])
     const keeps = isKept(request)

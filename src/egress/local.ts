@@ -2,14 +2,14 @@ import { readBody, requestFraming } from '../http1/body.ts'
 import { write } from '../http1/byte-source.ts'
 import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
 import { HttpError } from '../http1/http-error.ts'
-import { type Client, sendAnswer } from './proxy-client.ts'
+import { type ProxyClient, sendAnswer } from './proxy-client.ts'
 
-/** Answers what is asked of the proxy's own address. The request's signal is aborted when the program is gone. */
+/** Answers a request for the proxy's own address. Its signal is aborted when the program closes the connection. */
 export type LocalHandler = (request: Request, environmentId: string) => Promise<Response>
 
-/** Gives a request of the origin form to the server itself. Returns whether the client may send a next one. */
+/** Answers a request whose target is a path alone. Returns whether the client may send another. */
 export async function answerLocally(
-  client: Client,
+  client: ProxyClient,
   request: RequestHead,
   target: string,
   handle: (request: Request) => Promise<Response>,
@@ -21,7 +21,7 @@ export async function answerLocally(
   const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
   const bytes = readBody(client.source, framing)
   let isRead = !hasBody
-  // A program that was killed closes its side; nothing would tell before the answer's next bytes.
+  // A killed program closes its side: without this it would be noticed only by the answer's next bytes.
   const watch = () => {
     isRead = true
     client.source.isEnded().then(
@@ -60,14 +60,14 @@ export async function answerLocally(
     client,
     request,
     { status, reason: statusText, headers: kept, length },
-    pieces(client, response),
+    bodyPieces(client, response),
     keeps,
   )
   return stays && isRead
 }
 
-/** The answer's body; it is cancelled when the program goes. */
-async function* pieces(client: Client, response: Response): AsyncGenerator<Buffer, void> {
+/** The answer's body, cancelled when the program closes the connection. */
+async function* bodyPieces(client: ProxyClient, response: Response): AsyncGenerator<Buffer, void> {
   const reader = response.body?.getReader()
   if (!reader) return
   const cancel = () => void reader.cancel().catch(() => {})

@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os'
 import { type Address, isWithin, parseRange, type Range } from './addresses.ts'
 
 /**
- * Whether an address is this machine's, on a network that it is part of, or its way out: a router, the database of the
- * rack. Those may have addresses of any range, also public ones. Asked of the system each time: interfaces come and go.
+ * Whether an address belongs to this machine, to a network that it is part of, or to a gateway, as a router or a database
+ * in the same rack. Those may be public addresses too. The system is asked each time: interfaces come and go.
  */
 export const isNear = (address: Address): boolean => nearRanges().some(range => isWithin(address, range))
 
@@ -17,14 +17,14 @@ function nearRanges(): Range[] {
   ]
 }
 
-/** `10.0.0.5/24` is 10.0.0.0/24. A link of half of all addresses is a tunnel's: it leads to the internet. */
+/** `10.0.0.5/24` gives 10.0.0.0/24. A prefix that spans half of all addresses is a tunnel to the internet. */
 function networkOf(cidr: string): Range[] {
   const [address = '', bits = ''] = cidr.split('/')
   const host = parseRange(address.split('%', 1)[0] ?? '')
   return host ? cut(host, Number(bits)) : []
 }
 
-/** Prefixes shorter than this are no network of neighbours. */
+/** A shorter prefix is a route to the internet, and no network of neighbours. */
 const MIN_BITS = { 4: 8, 6: 16 } as const
 
 function cut({ version, value, bits: width }: Range, bits: number): Range[] {
@@ -36,12 +36,12 @@ function cut({ version, value, bits: width }: Range, bits: number): Range[] {
 const FLAG_GATEWAY = 2
 const FLAG_REJECT = 0x200
 
-/** Networks on a link and gateways, of what the kernel shows as /proc/net/route. */
+/** The linked networks and gateways in the text of /proc/net/route. */
 export function routesOf4(table: string): Range[] {
   return table.split('\n').flatMap(line => {
     const [, destination = '', gateway = '', flags = '', , , , mask = ''] = line.split('\t')
     if (![destination, gateway, mask].every(field => /^[0-9A-F]{8}$/.test(field))) return []
-    // Each as this machine has it in memory: the first byte last.
+    // Little-endian, as in this machine's memory.
     const [to, by, bits] = [destination, gateway, mask].map(hex => Buffer.from(hex, 'hex').reverse().readUInt32BE())
     return rangesOf({
       version: 4,
@@ -53,7 +53,7 @@ export function routesOf4(table: string): Range[] {
   })
 }
 
-/** The same of /proc/net/ipv6_route. */
+/** The linked networks and gateways in the text of /proc/net/ipv6_route. */
 export function routesOf6(table: string): Range[] {
   return table.split('\n').flatMap(line => {
     const [to = '', bits = '', , , by = '', , , , flags = ''] = line.split(' ').filter(Boolean)
@@ -83,10 +83,10 @@ function rangesOf({ version, to, bits, by, flags }: Route): Range[] {
   return bits < MIN_BITS[version] ? [] : [{ version, value: to, bits }]
 }
 
-/** Some thousand routes. A router's table of the whole internet would take seconds at every dial. */
+/** Enough for some thousand routes. A router's table of the whole internet would take seconds at every dial. */
 const MAX_TABLE_BYTES = 256 * 1024
 
-/** Empty where there is none. */
+/** Empty when there is no such file. */
 function readTable(path: string): string {
   let fd: number
   try {

@@ -3,25 +3,30 @@ import { chunkOf, LAST_CHUNK } from '../http1/body.ts'
 import { type Source, sourceOf, write } from '../http1/byte-source.ts'
 import { formatHead, type Header, type RequestHead } from '../http1/head.ts'
 
-/** The program inside that asked, and what it asked last. */
-export interface Client {
+/** The program in a sandbox that speaks to the proxy. */
+export interface ProxyClient {
   socket: Duplex
   source: Source
-  /** Aborted when the program is gone, or is cut. */
+  /** Aborted when the connection closes. */
   signal: AbortSignal
 }
 
-export function clientOf(socket: Duplex): Client {
+export function createProxyClient(socket: Duplex): ProxyClient {
   const gone = new AbortController()
   socket.once('close', () => gone.abort())
   socket.on('error', () => {})
   return { socket, source: sourceOf(socket), signal: gone.signal }
 }
 
-/** A short answer of the proxy's own. The reason is in the status line too: many programs show nothing else of it. */
-export async function answerPlainly(client: Client, status: number, words: string, isHead = false): Promise<void> {
-  const reason = words.replace(/[^\x20-\x7e]/g, ' ').slice(0, 300)
-  const body = `threadbox: ${words}\n`
+/** Sends a short answer of the proxy itself. The status line has the reason too: many programs show only that line. */
+export async function answerPlainly(
+  client: ProxyClient,
+  status: number,
+  message: string,
+  isHead = false,
+): Promise<void> {
+  const reason = message.replace(/[^\x20-\x7e]/g, ' ').slice(0, 300)
+  const body = `threadbox: ${message}\n`
   const headers: Header[] = [
     ['content-type', 'text/plain; charset=utf-8'],
     ['content-length', String(Buffer.byteLength(body))],
@@ -32,10 +37,10 @@ export async function answerPlainly(client: Client, status: number, words: strin
 
 /**
  * Sends a head and a body in the framing that the client takes. Returns whether the connection can carry a next request.
- * `length`: the body's when it is known; undefined is any; `none`: there is none, and the headers say all.
+ * `length`: the body's length; undefined when it is not known; `none` when no body may follow the headers.
  */
 export async function sendAnswer(
-  client: Client,
+  client: ProxyClient,
   request: RequestHead,
   answer: { status: number; reason: string; headers: readonly Header[]; length: number | undefined | 'none' },
   body: AsyncIterable<Buffer>,
@@ -57,7 +62,7 @@ export async function sendAnswer(
       if (piece.byteLength > 0) await write(client.socket, isChunked ? chunkOf(piece) : piece)
     }
   } catch (error) {
-    // Part of the answer is out: a refusal cannot follow it.
+    // Part of the answer was sent: no error answer can follow it.
     throw new Error('the answer broke off', { cause: error })
   }
   if (isChunked) await write(client.socket, LAST_CHUNK)

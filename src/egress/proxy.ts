@@ -9,27 +9,27 @@ import { tunnel } from '../http1/tunnel.ts'
 import { forward } from './forward.ts'
 import { answerLocally } from './local.ts'
 import type { Target } from './policy.ts'
-import { answerPlainly, type Client, clientOf } from './proxy-client.ts'
+import { answerPlainly, createProxyClient, type ProxyClient } from './proxy-client.ts'
 import { parseHost } from './rules.ts'
 
-/** How long a request's head may take from its first byte, and the wait for that. */
+/** How long a request's first byte may take, and then the rest of its head. */
 const HEAD_MS = 30_000
 /** How long a program may take to read its last answer. */
 const LINGER_MS = 10_000
 
 export interface ProxyParts {
-  /** A connection to what was asked for. Throws an HttpError. */
+  /** Opens a connection to the requested host. Throws an HttpError. */
   dial(target: Target, signal: AbortSignal): Promise<Socket>
   /** Answers requests for the proxy itself. */
   local(request: Request): Promise<Response>
-  /** Called before a request is looked at. */
+  /** Called before a request is read. */
   entered?(): void
   headMs?: number
 }
 
-/** Speaks HTTP/1.1 as a proxy with one program until either is done. Never throws; nothing is left when it resolves. */
+/** Speaks HTTP/1.1 as a proxy with one program until one side ends. Never throws; nothing is left open when it resolves. */
 export async function serveProxy(socket: Duplex, parts: ProxyParts): Promise<void> {
-  const client = clientOf(socket)
+  const client = createProxyClient(socket)
   try {
     while (await serveOne(client, parts)) {
       // One more request on the same connection.
@@ -42,7 +42,7 @@ export async function serveProxy(socket: Duplex, parts: ProxyParts): Promise<voi
   }
 }
 
-/** Resolves when the last answer is on its way: closing before would lose it. */
+/** Resolves when the last answer was sent: closing earlier would lose it. */
 async function finish(socket: Duplex): Promise<void> {
   if (socket.destroyed || socket.writableFinished) return
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
@@ -52,16 +52,16 @@ async function finish(socket: Duplex): Promise<void> {
   clearTimeout(timer)
 }
 
-/** False when the connection is at its end. */
-async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
+/** Answers one request. False when the connection must not carry another. */
+async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean> {
   let request: RequestHead | undefined
-  let what = ''
+  let subject = ''
   try {
     request = await readRequest(client, parts)
     if (!request) return false
     if (request.method === 'CONNECT') {
       const target = parseAuthority(request.target)
-      what = `${nameOf(target)}: `
+      subject = `${nameOf(target)}: `
       const framing = requestFraming(request)
       if (framing.kind !== 'length' || framing.bytes > 0) throw new HttpError(400, 'CONNECT has no body')
       const upstream = await parts.dial(target, client.signal)
@@ -70,22 +70,22 @@ async function serveOne(client: Client, parts: ProxyParts): Promise<boolean> {
       return false
     }
     if (request.target.startsWith('/')) return await answerLocally(client, request, request.target, parts.local)
-    const place = parseAbsolute(request.target)
-    what = `${nameOf(place.target)}: `
-    // Before anything is dialled: what two servers could read in two ways is refused.
+    const absolute = parseAbsolute(request.target)
+    subject = `${nameOf(absolute.target)}: `
+    // Before anything is dialled: a request that two servers could read in two ways is refused.
     requestFraming(request)
-    const upstream = await parts.dial(place.target, client.signal)
-    return await forward(client, request, place, upstream)
+    const upstream = await parts.dial(absolute.target, client.signal)
+    return await forward(client, request, absolute, upstream)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
-    await answerPlainly(client, error.status, `${what}${error.message}`, request?.method === 'HEAD')
+    await answerPlainly(client, error.status, `${subject}${error.message}`, request?.method === 'HEAD')
     return false
   }
 }
 
-/** Undefined when no request comes: then there is nothing to answer. */
+/** Undefined when the program sends no request in time: there is nothing to answer then. */
 async function readRequest(
-  { source }: Client,
+  { source }: ProxyClient,
   { headMs = HEAD_MS, entered = () => {} }: ProxyParts,
 ): Promise<RequestHead | undefined> {
   const first = await beforeTimeout(headMs, source.read(), () => undefined)
@@ -106,11 +106,11 @@ function parseAuthority(text: string, defaultPort?: number): Target {
   const host = parseHost(hostText)
   const port = portText === undefined ? defaultPort : Number(portText)
   if (!host || port === undefined || port < 1 || port > 65_535)
-    throw new HttpError(400, 'no host and port have this form')
+    throw new HttpError(400, 'this is not a host with a port')
   return { ...host, port }
 }
 
-/** `http://host/path`: for https a program opens a tunnel. */
+/** Reads `http://host/path`. For https a program opens a tunnel. Throws an HttpError. */
 function parseAbsolute(text: string): { target: Target; authority: string; path: string } {
   const [, authority = '', rest = ''] = /^http:\/\/([^/?#@]+)((?:[/?][^#]*)?)$/i.exec(text) ?? []
   if (!authority) throw new HttpError(400, 'the proxy takes CONNECT, and requests for http:// addresses')

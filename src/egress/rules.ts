@@ -3,14 +3,14 @@ import { type Address, isWithin, parseAddress, parseRange, type Range } from './
 
 /** A domain with or without its subdomains, or a range of addresses; on some ports or on all. */
 export interface Rule {
-  /** As it was written. */
+  /** The rule as it was written. */
   text: string
   domain?: { name: string; isWildcard: boolean }
   range?: Range
   ports?: { from: number; to: number }
 }
 
-/** What one list-maker says: no `allow` is no opinion, an empty one allows nothing. */
+/** One list of rules. Without `allow`, everything that `deny` does not name is allowed; an empty `allow` allows nothing. */
 export interface Layer {
   allow?: readonly Rule[]
   deny: readonly Rule[]
@@ -29,16 +29,16 @@ export function parseRule(text: string): Rule {
   const host = bracketed ? `${bracketed[1]}${bracketed[2] ?? ''}` : plain
   const target: Pick<Rule, 'domain' | 'range'> | undefined = parseTarget(host)
   if (!target || (bracketed && target.range?.version !== 6)) {
-    throw new Error(`${JSON.stringify(text)} is no domain, address or CIDR`)
+    throw new Error(`${JSON.stringify(text)} is not a domain, address or CIDR`)
   }
   const ports = parsePorts(bracketed ? bracketed[3] : plainPorts, text)
   return { text: trimmed, ...target, ...(ports && { ports }) }
 }
 
-/** Every rule of a list. Throws with the first that is wrong. */
+/** Parses each rule. Throws for the first that is wrong. */
 export const parseRules = (texts: readonly string[]): Rule[] => texts.map(parseRule)
 
-/** A host as programs name it, in small letters and without the last dot; undefined when no name or address has this form. */
+/** A host as programs write it, in small letters and without the last dot; undefined when it is no name or address. */
 export function parseHost(text: string): { name: string; address?: Address } | undefined {
   const bracketed = /^\[(.*)\]$/.exec(text)
   const bare = bracketed?.[1] ?? text
@@ -67,7 +67,7 @@ function parseTarget(host: string): Pick<Rule, 'domain'> | Pick<Rule, 'range'> |
   return isName(name) ? { domain: { name, isWildcard } } : undefined
 }
 
-/** Resolvers take a last label of digits for an address: `127.1`, `2130706433`, `0x7f000001`. */
+/** Resolvers read a last label of digits as an address: `127.1`, `2130706433`, `0x7f000001`. */
 const isName = (name: string): boolean => namePattern.test(name) && !/(^|\.)(\d+|0x[0-9a-f]*)$/.test(name)
 
 function parsePorts(text: string | undefined, rule: string): Rule['ports'] | undefined {

@@ -7,10 +7,10 @@ export type Framing = { kind: 'length'; bytes: number } | { kind: 'chunked' } | 
 
 export const noBody: Framing = { kind: 'length', bytes: 0 }
 
-/** Of a chunk's line, or the trailers. */
+/** The longest line before a chunk, and the most bytes of trailers. */
 const MAX_LINE_BYTES = 8 * 1024
 
-/** By the headers alone; undefined when they say nothing. Throws an HttpError when they could be read in two ways. */
+/** Reads the framing from headers; undefined when they name none. Throws an HttpError when they could be read in two ways. */
 export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', status: 400 | 502): Framing | undefined {
   const encodings = valuesOf(headers, 'transfer-encoding')
   const lengths = valuesOf(headers, 'content-length')
@@ -26,7 +26,7 @@ export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', st
   return { kind: 'length', bytes: Number(length) }
 }
 
-/** A request's own; one without any has no body. */
+/** A request's framing. A request whose headers name none has no body. */
 export const requestFraming = ({ headers, version }: RequestHead): Framing => framingOf(headers, version, 400) ?? noBody
 
 /** A body's bytes without its framing. Throws when it is cut short or badly chunked. */
@@ -50,7 +50,7 @@ export async function* readBody(source: Source, framing: Framing): AsyncGenerato
   }
 }
 
-/** A piece of a chunked body. */
+/** Frames bytes as one chunk of a chunked body. They must not be empty: an empty chunk ends the body. */
 export const chunkOf = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 

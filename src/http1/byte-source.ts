@@ -1,23 +1,23 @@
 import type { Readable, Writable } from 'node:stream'
 import { HttpError } from './http-error.ts'
 
-/** A stream's bytes as they are asked for; nothing is read ahead but what came in one piece. */
+/** Reads a stream's bytes on demand. It reads ahead only what came in one piece with what was wanted. */
 export interface Source {
   /** The next bytes; undefined at the end. Throws when the stream broke. */
   read(): Promise<Buffer | undefined>
-  /** Gives bytes back: they are the next. */
+  /** Puts bytes back: the next read gives them again. */
   unread(bytes: Buffer): void
-  /** Whether nothing more comes. Waits until it is known; may be asked beside a read that comes later. */
+  /** Resolves to whether the stream has ended, once the next bytes or the end come. A read may follow at once. */
   isEnded(): Promise<boolean>
   /**
-   * All up to and with the mark; undefined when the stream ends before its first byte. Throws an HttpError when it ends
-   * later, or there is no mark in `maxBytes`.
+   * Reads all bytes up to the mark, and the mark; undefined when the stream ends before its first byte. Throws an
+   * HttpError when it ends later, or the mark does not come within `maxBytes`.
    */
   readThrough(mark: string, maxBytes: number): Promise<Buffer | undefined>
 }
 
 export function sourceOf(stream: Readable): Source {
-  // The usual iterator destroys a duplex at the end of what it reads: nothing could be answered then.
+  // The usual iterator destroys a duplex when its reading side ends: nothing could be answered then.
   const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
   let held: Buffer | undefined
   let coming: Promise<IteratorResult<Buffer, unknown>> | undefined
@@ -28,7 +28,7 @@ export function sourceOf(stream: Readable): Source {
       held = undefined
       return bytes
     }
-    // Others have their turn, and what comes byte by byte is more by then.
+    // Others have their turn, and bytes that come one by one gather meanwhile.
     await new Promise<void>(resolve => setImmediate(resolve))
     coming ??= iterator.next()
     const next = await coming
@@ -58,7 +58,7 @@ export function sourceOf(stream: Readable): Source {
         const length = bytes.byteLength + piece.byteLength
         if (bytes.byteLength === 0) bytes = piece
         else {
-          // Twice as much as is wanted: pieces may be single bytes, and are not to be copied again for each.
+          // Twice the room that is needed now: pieces may be single bytes, and each would copy all again.
           if (length > room.byteLength) {
             room = Buffer.allocUnsafe(2 * length)
             bytes.copy(room)
@@ -66,11 +66,11 @@ export function sourceOf(stream: Readable): Source {
           piece.copy(room, bytes.byteLength)
           bytes = room.subarray(0, length)
         }
-        const place = bytes.indexOf(mark, from, 'latin1')
-        const end = place + mark.length
-        if (place < 0 ? bytes.byteLength >= maxBytes : end > maxBytes)
+        const start = bytes.indexOf(mark, from, 'latin1')
+        const end = start + mark.length
+        if (start < 0 ? bytes.byteLength >= maxBytes : end > maxBytes)
           throw new HttpError(431, `more than ${maxBytes} bytes`)
-        if (place < 0) continue
+        if (start < 0) continue
         unread(bytes.subarray(end))
         return bytes.subarray(0, end)
       }
@@ -78,10 +78,10 @@ export function sourceOf(stream: Readable): Source {
   }
 }
 
-/** A peer that takes nothing for this long is gone. */
+/** A peer that reads nothing for this long counts as gone. */
 const STALLED_MS = 5 * 60_000
 
-/** Resolves when there is room for more. Throws when the stream is gone. */
+/** Writes, and resolves when the stream has room for more. Throws when the stream was destroyed. */
 export async function write(sink: Writable, bytes: Uint8Array | string): Promise<void> {
   if (sink.destroyed) throw new Error('the peer is gone')
   if (sink.write(bytes)) return

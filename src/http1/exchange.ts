@@ -4,11 +4,11 @@ import { type Source, sourceOf, write } from './byte-source.ts'
 import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
 import { HttpError } from './http-error.ts'
 
-export interface Outgoing {
+export interface OutgoingRequest {
   method: string
   /** Path and query. */
   path: string
-  /** With the host, without framing. */
+  /** With `host`; without headers that frame the body, which `framing` says. */
   headers: readonly Header[]
   framing: Framing
   body: AsyncIterable<Buffer>
@@ -16,28 +16,31 @@ export interface Outgoing {
 
 export interface Answer {
   head: ResponseHead
-  /** Undefined: it ends with the connection, or is chunked. */
+  /** The body's length; undefined when it is chunked or ends with the connection; `none` when no body may follow. */
   length: number | undefined | 'none'
   body: AsyncGenerator<Buffer, void>
 }
 
-export interface Incoming extends Answer {
+export interface ExchangeAnswer extends Answer {
   /** Whether all of the request's body was sent. */
   isSent(): boolean
 }
 
-/** Heads before the final one; more come from no honest server. */
+/** Interim heads (1xx) before the final one. No honest server sends more. */
 const MAX_INTERIM = 32
 
 /**
- * One request on a fresh connection. Resolves with the final answer's head; `onInterim` sees those before it. The
- * caller destroys the connection when it is done. Throws an HttpError when the answer is none, or can be read in two ways.
+ * Sends one request on a fresh connection. Resolves once the final answer's head is there; `onInterim` gets those before
+ * it. The caller destroys the connection at the end. Throws an HttpError for an answer that is not valid or ambiguous.
+ *
+ * The codec is our own: it works over any Duplex (node:http and fetch want to dial), and refuses what two servers could
+ * read in two ways, by which requests are smuggled.
  */
 export async function exchange(
   upstream: Duplex,
-  request: Outgoing,
+  request: OutgoingRequest,
   onInterim: (head: ResponseHead) => Promise<void> = async () => {},
-): Promise<Incoming> {
+): Promise<ExchangeAnswer> {
   const { method, framing } = request
   const headers: Header[] = [...request.headers, ['connection', 'close']]
   if (framing.kind === 'chunked') headers.push(['transfer-encoding', 'chunked'])
@@ -47,7 +50,7 @@ export async function exchange(
   await write(upstream, Buffer.from(formatHead(`${method} ${request.path} HTTP/1.1`, headers), 'latin1'))
   let isSent = false
   let unsent: unknown
-  // Beside the answer: a server may answer before it has read all.
+  // While the answer is read: a server may answer before it has read the whole body.
   send(upstream, request).then(
     () => (isSent = true),
     error => {
@@ -62,7 +65,7 @@ export async function exchange(
   return { ...answer, isSent: () => isSent }
 }
 
-/** The final answer to a request of this method, or a 101. Throws an HttpError as `exchange` does. */
+/** Reads the final answer to a request of this method; 101 counts as one. Throws an HttpError as `exchange` does. */
 export async function readAnswer(
   source: Source,
   method: string,
@@ -85,7 +88,7 @@ export async function readAnswer(
   throw new HttpError(502, 'it announces its answer without end')
 }
 
-/** An answer's body at its reader's pace; null without one. The connection is destroyed at its end, or when it is cancelled. */
+/** An answer's body, read at its reader's pace; null when it has none. Its end and its cancellation destroy the connection. */
 export function bodyOf(
   { length, body }: Answer,
   upstream: Duplex,
@@ -114,7 +117,7 @@ export function bodyOf(
   )
 }
 
-async function send(upstream: Duplex, { framing, body }: Outgoing): Promise<void> {
+async function send(upstream: Duplex, { framing, body }: OutgoingRequest): Promise<void> {
   for await (const piece of body) {
     if (piece.byteLength > 0) await write(upstream, framing.kind === 'chunked' ? chunkOf(piece) : piece)
   }

@@ -6,7 +6,7 @@ export interface RequestHead {
   method: string
   target: string
   version: '1.0' | '1.1'
-  /** Names in small letters. */
+  /** Their names are in small letters. */
   headers: Header[]
 }
 
@@ -17,7 +17,7 @@ export interface ResponseHead {
   headers: Header[]
 }
 
-/** Of a head, with its last empty line. */
+/** The largest head, with the empty line at its end. */
 export const MAX_HEAD_BYTES = 64 * 1024
 
 const requestLine = /^([!#$%&'*+.^_`|~A-Za-z0-9-]{1,32}) ([\x21-\x7e]+) HTTP\/(1\.[01])$/
@@ -25,24 +25,24 @@ const statusLine = /^HTTP\/(1\.[01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$
 const fieldName = /^[!#$%&'*+.^_`|~A-Za-z0-9-]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Of one head: whoever takes them looks through all for each. */
+/** Header fields of one head. A lookup goes through all of them. */
 const MAX_FIELDS = 1000
 
-/** Throws an HttpError for all that two servers could read in two ways. */
+/** Throws an HttpError for a head that two servers could read in two ways. */
 export function parseRequest(bytes: Buffer): RequestHead {
   const [first = '', ...rest] = linesOf(bytes)
   const [, method, target, version] = requestLine.exec(first) ?? []
   if (!method || !target || !version) throw new HttpError(400, 'the request line is not valid')
   const head: RequestHead = { method, target, version: version === '1.0' ? '1.0' : '1.1', headers: fieldsOf(rest, 400) }
   const hosts = valuesOf(head.headers, 'host').length
-  if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new HttpError(400, 'one host header is wanted')
+  if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new HttpError(400, 'there must be one host header')
   return head
 }
 
 export function parseResponse(bytes: Buffer): ResponseHead {
   const [first = '', ...rest] = linesOf(bytes)
   const [, version, status, reason = ''] = statusLine.exec(first) ?? []
-  if (!status) throw new HttpError(502, 'the answer is no HTTP/1.1')
+  if (!status) throw new HttpError(502, 'the answer is not HTTP/1.1')
   const headers = fieldsOf(rest, 502)
   return { status: Number(status), reason, version: version === '1.0' ? '1.0' : '1.1', headers }
 }
@@ -55,22 +55,22 @@ const hopByHop = new Set([
   ...['transfer-encoding', 'upgrade', 'content-length'],
 ])
 
-/** What is passed on: all but what is between two neighbours. Framing is the next one's own. */
+/** The headers that a proxy passes on: those that are not about one connection. The next connection has its own framing. */
 export function endToEnd(headers: readonly Header[]): Header[] {
   const named = new Set(valuesOf(headers, 'connection').flatMap(wordsOf))
   return headers.filter(([name]) => !hopByHop.has(name) && !named.has(name))
 }
 
-/** Whether the client keeps its connection for a next request. */
+/** Whether the client will send another request on this connection. */
 export function isKept({ version, headers }: RequestHead): boolean {
   const words = [...valuesOf(headers, 'connection'), ...valuesOf(headers, 'proxy-connection')].flatMap(wordsOf)
   return version === '1.1' && !words.includes('close')
 }
 
-/** Of a list in a header, in small letters. */
+/** The words of a comma-separated header, in small letters. */
 const wordsOf = (value: string): string[] => value.toLowerCase().split(',').map(trimmed)
 
-/** Without the spaces and tabs around it. By hand: a pattern for them looks at each of many spaces again from the next. */
+/** Trims spaces and tabs alone. No pattern: it would take quadratic time for a long run of spaces. */
 function trimmed(text: string): string {
   const isSpace = (at: number) => text[at] === ' ' || text[at] === '\t'
   let start = 0

@@ -4,7 +4,7 @@ import { type Source, sourceOf, write } from './byte-source.ts'
 /** A tunnel or an exchange in which no byte moves for this long is cut. */
 const IDLE_MS = 15 * 60_000
 
-/** Destroys both ends when no byte has moved for so long. */
+/** Destroys the streams when `moved` was not called for so long. */
 export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved(): void; stop(): void } {
   const timer = setTimeout(() => {
     for (const end of ends) end.destroy()
@@ -12,7 +12,7 @@ export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved():
   return { moved: () => void timer.refresh(), stop: () => clearTimeout(timer) }
 }
 
-/** Joins two streams until both directions have ended; what breaks one breaks the other. */
+/** Copies both ways until both directions have ended. When one stream breaks, both are destroyed. */
 export async function tunnel(client: { socket: Duplex; source: Source }, upstream: Duplex): Promise<void> {
   const idle = watchIdle([client.socket, upstream])
   const carry = async (from: Source, to: Duplex) => {

@@ -151,7 +151,7 @@ describe('rules', () => {
         expect([status, json.error.code, json.error.message]).toEqual([
           400,
           'invalid_request',
-          `${field}.1: "a.com/x" is no domain, address or CIDR`,
+          `${field}.1: "a.com/x" is not a domain, address or CIDR`,
         ])
       }
     }
