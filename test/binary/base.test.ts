@@ -48,7 +48,8 @@ test('a base that was added beside the server is there for the next sandbox, and
   expect(await base('add', 'busybox', await busyboxTarball())).toMatchObject({ code: 0, stderr: '' })
   const id = await server.sandbox({ agent: 'small' })
   expect(await exec(id, 'ls /; id -u; cat /etc/hostname; echo x >/bin/new && cat /bin/new')).toMatchObject({
-    stdout: 'bin\ndev\netc\nhome\nproc\nroot\ntmp\n0\nx\n',
+    stdout: 'bin\ndev\netc\nhome\nproc\nroot\ntmp\nvar\n0\nsandbox\nx\n',
+    stderr: '',
   })
   expect(await base('list')).toMatchObject({ stdout: 'busybox\tused by 1\n' })
   expect(await base('remove', 'busybox')).toMatchObject({

@@ -36,7 +36,7 @@ const expected = [
   { path: 'etc', mode: 0o755 },
 ]
 
-const rootFiles = ['etc/hosts', 'etc/resolv.conf']
+const rootFiles = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf']
 
 /** Directories where package managers install; made beforehand because the host's own belong to the host's root. */
 const localDirectories = [
