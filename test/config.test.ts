@@ -48,11 +48,11 @@ test('defaults are complete', async () => {
 
 describe('strength', () => {
   test('flags over environment over file over defaults', async () => {
-    const path = await file({ port: 1, host: 'file', 'grace-ms': 10, processes: 7 })
+    const path = await file({ port: 1, host: 'file', 'grace-ms': 10, processes: 70 })
     const environment = { THREADBOX_PORT: '2', THREADBOX_HOST: 'environment', THREADBOX_CONFIG: path }
     const config = await readConfig(['--port', '3'], environment)
     expect(config).toMatchObject({ port: 3, host: 'environment', graceMs: 10, idleMs: 3_600_000 })
-    expect(config.limits).toEqual({ memoryMb: 2048, processes: 7, cpus: 2, diskMb: 10_240 })
+    expect(config.limits).toEqual({ memoryMb: 2048, processes: 70, cpus: 2, diskMb: 10_240 })
   })
 
   test('the file that a flag names over the one that the environment names', async () => {

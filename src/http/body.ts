@@ -1,16 +1,15 @@
 import { CloneType, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { bounds, excerpt } from '../bounds.ts'
+import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import { readBody } from '../read/bytes.ts'
-import { fieldOf, shapeOf } from '../read/json.ts'
+import { faultOf } from '../read/field-words.ts'
+import { shapeOf } from '../read/json.ts'
+import { faultOfJson } from '../read/json-text.ts'
 import { findContext } from './context.ts'
 import { assertNames } from './unknown-fields.ts'
 
 const { bodyBytes, jsonDepth, jsonValues } = bounds
-
-/** What is looked at of a field's path: keys that a caller chose are parts of it. */
-const MAX_PATH_LENGTH = 1000
 
 /**
  * A route's parser and schema for a JSON body, whatever content type it says. Checked here and not by Elysia, which
@@ -55,10 +54,11 @@ export function parse(bytes: Uint8Array, field: string): unknown {
   const { depth, values } = shapeOf(bytes, { depth: jsonDepth, values: jsonValues })
   if (depth > jsonDepth) throw wrong(`nested deeper than ${jsonDepth} levels`)
   if (values > jsonValues) throw wrong(`more than ${jsonValues} values`)
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+    return JSON.parse(text)
   } catch {
-    throw wrong('not JSON')
+    throw wrong(`not JSON: ${faultOfJson(text)}`)
   }
 }
 
@@ -67,8 +67,8 @@ function checked(schema: TSchema, value: unknown): unknown {
   assertNames(schema, value)
   if (Value.Check(schema, value)) return value
   const issue = Value.Errors(schema, value).First()
-  const field = excerpt(fieldOf(issue?.path.slice(0, MAX_PATH_LENGTH) ?? '')) || 'body'
-  throw new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
+  const { field, what } = issue ? faultOf(issue) : { field: '', what: 'not valid' }
+  throw new ApiError('invalid_request', `${field || 'body'}: ${what}`, { field: field || 'body' })
 }
 
 /** For Elysia's types and the API's description: Elysia takes a schema that does not say so to have no other keys. */

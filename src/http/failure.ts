@@ -1,9 +1,8 @@
 import { ParseError } from 'elysia'
-import { excerpt } from '../bounds.ts'
 import type { Log } from '../core/runtime.ts'
 import { databaseBusy, isBusy } from '../db/busy.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
-import { fieldOf } from '../read/json.ts'
+import { faultOf, type Issue } from '../read/field-words.ts'
 
 /** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
 export function failureResponse(error: unknown, log: Log): Response {
@@ -25,12 +24,6 @@ function diskError(error: unknown): ApiError | undefined {
   return new ApiError('disk_full', "There is no room on the server's disk; nothing of this was stored.")
 }
 
-interface ValidationIssue {
-  path?: string
-  message?: string
-  summary?: string
-}
-
 /** Elysia's refusal of a query or path: names the field, and never repeats its value. */
 function validationError(error: unknown): ApiError | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
@@ -38,9 +31,10 @@ function validationError(error: unknown): ApiError | undefined {
   if (error.type === 'response') return undefined
   // A path that cannot be decoded names nothing.
   if (error.type === 'params') return new ApiError('not_found', 'There is no such endpoint.')
-  const [issue] = error.all as ValidationIssue[]
-  const field = excerpt(fieldOf(issue?.path ?? '')) || String(error.type)
-  return new ApiError('invalid_request', `${field}: ${issue?.message ?? 'not valid'}`, { field })
+  const [issue] = error.all as (Issue | undefined)[]
+  const { field, what } = issue ? faultOf(issue) : { field: '', what: 'not valid' }
+  const name = field || String(error.type)
+  return new ApiError('invalid_request', `${name}: ${what}`, { field: name })
 }
 
 function unknownError(error: unknown, log: Log): ApiError {

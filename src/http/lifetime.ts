@@ -6,7 +6,11 @@ const DEFAULT_LIFETIME_MS = unitMs.h
 
 /** How long something that is handed out is good for. */
 export const Lifetime = Type.Optional(
-  Type.String({ pattern: '^[1-9][0-9]{0,5}[smhd]$', description: '900s, 15m, 1h, 2d; at most 24h' }),
+  Type.String({
+    pattern: '^[1-9][0-9]{0,5}[smhd]$',
+    description: '900s, 15m, 1h, 2d; at most 24h',
+    errorMessage: 'must be a number and s, m, h or d, as 900s, 15m or 1h',
+  }),
 )
 
 /** In milliseconds: an hour unless given, a day at most. */

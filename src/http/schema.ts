@@ -3,30 +3,40 @@ import { bounds } from '../bounds.ts'
 
 /** Field types that more than one resource has. Bodies may bring more keys than these: they are ignored. */
 
+const PATH = 'must be an absolute path, as /home/user/file'
+
+/** Of what Linux keeps to a zero byte. */
+export const NO_NUL = { pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' } as const
+
+/** Of environment variables. */
+export const VARIABLE_NAME = 'a name must have letters, digits and underscores alone, and begin with no digit'
+
 export const AbsolutePath = Type.String({
   pattern: '^/[^\\0]*$',
   maxLength: bounds.path,
   description: 'An absolute path inside the sandbox.',
+  errorMessage: PATH,
 })
 
 export const isAbsolutePath = (path: string): boolean => path.length <= bounds.path && /^\/[^\0]*$/.test(path)
 
 /** A command line for the shell. */
-export const CommandLine = Type.String({ minLength: 1, maxLength: bounds.argument, pattern: '^[^\\0]*$' })
+export const CommandLine = Type.String({ minLength: 1, maxLength: bounds.argument, ...NO_NUL })
 
 /** A program and its arguments. */
-export const Arguments = Type.Array(Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }), {
+export const Arguments = Type.Array(Type.String({ maxLength: bounds.argument, ...NO_NUL }), {
   minItems: 1,
   maxItems: bounds.arguments,
 })
 
 export const Variables = Type.Record(
   Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${bounds.variableName - 1}}$` }),
-  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
+  Type.String({ maxLength: bounds.argument, ...NO_NUL }),
   {
     additionalProperties: false,
     maxProperties: bounds.variables,
     description: 'Variable names to values.',
+    errorMessage: VARIABLE_NAME,
   },
 )
 
@@ -60,10 +70,16 @@ export const ProcessParams = Type.Object({
   pid: Type.String({ pattern: '^[1-9][0-9]{0,9}$' }),
 })
 
+/** How many of a list a page has, of a query. */
+export const PageSize = Type.String({
+  pattern: '^[1-9][0-9]{0,2}$',
+  errorMessage: 'must be a whole number from 1 to 999',
+})
+
 /** Of a query. */
 export const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')])
 
 /** A byte offset in a process's output. */
-export const Offset = Type.String({ pattern: '^[0-9]{1,15}$' })
+export const Offset = Type.String({ pattern: '^[0-9]{1,15}$', errorMessage: 'must be a number of bytes, 0 or more' })
 
 export const ThreadParams = Type.Object({ sandboxId: Type.String(), threadId: Type.String() })

@@ -1,18 +1,42 @@
-import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
+import { printParseErrorCode, visit } from 'jsonc-parser'
 
 /** The value of a JSON text that somebody wrote by hand. Throws with the line and the column of the first mistake. */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    const errors: ParseError[] = []
-    parse(text, errors, { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false })
-    const [first] = errors
-    const before = text.slice(0, first?.offset ?? text.length).split('\n')
-    const column = (before.at(-1)?.length ?? 0) + 1
-    const what = first ? wordsOf(printParseErrorCode(first.error)) : 'not JSON'
-    throw new Error(`line ${before.length}, column ${column}: ${what}`)
+    throw new Error(faultOfJson(text))
   }
+}
+
+/** Where the first mistake of a text is that is no JSON, and what it is; nothing of the text. */
+export function faultOfJson(text: string): string {
+  const first = firstFault(text)
+  const before = text.slice(0, first?.offset ?? text.length)
+  const line = before.split('\n').length
+  const column = before.length - before.lastIndexOf('\n')
+  return `line ${line}, column ${column}: ${first?.what ?? 'not JSON'}`
+}
+
+/** Those after the first are not looked for: a long text has as many as characters. */
+function firstFault(text: string): { offset: number; what: string } | undefined {
+  let first: { offset: number; what: string } | undefined
+  const stop = new Error()
+  try {
+    visit(
+      text,
+      {
+        onError(code, offset) {
+          first = { offset, what: wordsOf(printParseErrorCode(code)) }
+          throw stop
+        },
+      },
+      { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false },
+    )
+  } catch (error) {
+    if (error !== stop) throw error
+  }
+  return first
 }
 
 /** `CommaExpected` as `comma expected`. */

@@ -1,7 +1,9 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { parseRule } from '../egress/rules.ts'
+import { faultsOfLimits } from '../environment/least-limits.ts'
 import { parseBaseUrl, parsePrices, parseProviders } from '../gateway/settings.ts'
+import type { Limits } from '../plugin-api/index.ts'
 import type { Flag } from '../read/arguments.ts'
 
 export interface Setting extends Flag {
@@ -22,6 +24,14 @@ const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = true) => 
     if (!fits) throw new Error(`must be a ${whole ? 'whole ' : ''}number from ${least} to ${most}`)
     return given
   }
+}
+
+/** Of each sandbox. */
+const limit = (name: keyof Limits, most?: number, whole?: boolean) => (value: string) => {
+  const given = number(0, most, whole)(value)
+  const [fault] = faultsOfLimits({ [name]: given })
+  if (fault) throw new Error(`${fault[1]}, or 0 for no limit`)
+  return given
 }
 
 const path = (value: string) => resolve(text(value))
@@ -111,14 +121,26 @@ export const settings: readonly Setting[] = [
   },
   { name: 'api-key', value: 'KEY', help: 'one more key to accept; better given as THREADBOX_API_KEY', parse: apiKey },
   { name: 'origins', value: 'LIST', help: 'browser origins that may call, by comma (all)', parse: origins },
-  { name: 'memory-mb', value: 'N', default: '2048', help: 'memory of a sandbox, 0: no limit', parse: number(0) },
-  { name: 'processes', value: 'N', default: '512', help: 'processes of a sandbox, 0: no limit', parse: number(0) },
+  {
+    name: 'memory-mb',
+    value: 'N',
+    default: '2048',
+    help: 'memory of a sandbox, 0: no limit',
+    parse: limit('memoryMb'),
+  },
+  {
+    name: 'processes',
+    value: 'N',
+    default: '512',
+    help: 'processes of a sandbox, 0: no limit',
+    parse: limit('processes'),
+  },
   {
     name: 'cpus',
     value: 'N',
     default: '2',
     help: 'CPU cores of a sandbox, 0: no limit',
-    parse: number(0, 1024, false),
+    parse: limit('cpus', 1024, false),
   },
   { name: 'disk-mb', value: 'N', default: '10240', help: 'disk of a sandbox, 0: no limit', parse: number(0) },
   {

@@ -1,14 +1,16 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { bounds, excerpt } from '../../bounds.ts'
 import type { AgentInput, AgentOptions, AgentSandbox } from '../../db/agents.ts'
 import { assertRules } from '../../egress/rules.ts'
+import { faultsOfLimits } from '../../environment/least-limits.ts'
 import { messageOf, wordsOf } from '../../errors.ts'
 import type { Limits as SandboxLimits } from '../../plugin-api/index.ts'
 import { didYouMean } from '../../read/closest.ts'
-import { fieldOf, objectOf } from '../../read/json.ts'
+import { faultOf } from '../../read/field-words.ts'
+import { objectOf } from '../../read/json.ts'
 import { readJson } from '../../read/json-text.ts'
 
 /** An object of these fields and no other: a mistyped name is told. */
@@ -17,13 +19,13 @@ const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields
 const Slug = Type.String({
   pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',
   maxLength: bounds.slug,
-  description: 'must have small letters, digits and hyphens between them',
+  errorMessage: 'must have small letters, digits and hyphens between them',
 })
 
 export const isSlug = (text: string): boolean => Value.Check(Slug, text)
 
 /** The pattern bounds it also where it is a key. */
-const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$`, description: 'must be an absolute path' })
+const Path = Type.String({ pattern: `^/[^\\0]{0,${bounds.path - 1}}$`, errorMessage: 'must be an absolute path' })
 
 const Word = Type.String({ minLength: 1, maxLength: bounds.word })
 
@@ -31,15 +33,19 @@ const Name = Type.String({ minLength: 1, maxLength: bounds.name })
 
 const Variables = Type.Record(
   Type.String({ pattern: `^[A-Za-z_][A-Za-z0-9_]{0,${bounds.variableName - 1}}$` }),
-  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
-  { additionalProperties: false, maxProperties: bounds.variables },
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' }),
+  {
+    additionalProperties: false,
+    maxProperties: bounds.variables,
+    errorMessage: 'a name must have letters, digits and underscores alone, and begin with no digit',
+  },
 )
 
 /** Of a program, as its settings are: any names. */
 const Settings = Type.Record(
   Type.String({ pattern: `^[^=\\0]{1,${bounds.variableName}}$` }),
-  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$' }),
-  { additionalProperties: false, maxProperties: bounds.variables },
+  Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' }),
+  { additionalProperties: false, maxProperties: bounds.variables, errorMessage: 'is no name of a variable' },
 )
 
 const Arguments = Type.Array(Type.String({ maxLength: bounds.argument }), { maxItems: bounds.arguments })
@@ -49,7 +55,7 @@ const Command = Type.String({ minLength: 1, maxLength: bounds.path })
 const Headers = Type.Record(
   Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
   Type.String({ maxLength: bounds.header }),
-  { additionalProperties: false, maxProperties: bounds.headers },
+  { additionalProperties: false, maxProperties: bounds.headers, errorMessage: 'is no name of a header' },
 )
 
 const Rules = Type.Array(Type.String({ maxLength: bounds.networkRule }), { maxItems: bounds.networkRules })
@@ -66,7 +72,7 @@ const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
 const McpServer = Type.Union([
   exact({
     type: Type.Union([Type.Literal('http'), Type.Literal('sse')]),
-    url: Type.String({ pattern: '^https?://', description: 'must be a URL of http or https', maxLength: bounds.url }),
+    url: Type.String({ pattern: '^https?://', errorMessage: 'must be a URL of http or https', maxLength: bounds.url }),
     headers: Type.Optional(Headers),
   }),
   exact({
@@ -103,6 +109,7 @@ const Options = exact({
     Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }), McpServer, {
       additionalProperties: false,
       maxProperties: bounds.mcpServers,
+      errorMessage: 'a name must have 1 to 64 letters, digits, hyphens and underscores',
     }),
   ),
   acp: Type.Optional(Acp),
@@ -123,6 +130,7 @@ const AgentFile = exact({
         Type.Record(Path, Type.String({ maxLength: bounds.bodyBytes }), {
           additionalProperties: false,
           maxProperties: bounds.files,
+          errorMessage: 'must be an absolute path',
         }),
       ),
       envs: Type.Optional(Variables),
@@ -152,7 +160,7 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
   for (const file of files) {
     try {
       const value = readJson(await readFile(file, 'utf8'))
-      const faults = [...faultsOf(value), ...engineFaults(value, engines)]
+      const faults = [...faultsOf(value), ...engineFaults(value, engines), ...limitFaults(value)]
       problems.push(...faults.map(fault => `${file}: ${fault}`))
       if (faults.length === 0) agents.push(readAgent(value))
     } catch (error) {
@@ -169,18 +177,15 @@ const MOST_FAULTS = 20
 /** All fields that are wrong, a line each. */
 function faultsOf(value: unknown): string[] {
   const faults = new Map<string, string>()
-  for (const { path, message, schema } of Value.Errors(AgentFile, value)) {
-    const field = excerpt(fieldOf(path)) || 'agent'
+  for (const issue of Value.Errors(AgentFile, value)) {
+    const { field, what } = faultOf(issue)
+    const name = field || 'agent'
     // The first of a field is the one that says most.
-    if (!faults.has(field))
-      faults.set(field, `${field}: ${message.startsWith('Expected string to match') ? inWords(schema) : message}`)
+    if (!faults.has(name)) faults.set(name, `${name}: ${what}`)
     if (faults.size === MOST_FAULTS) break
   }
   return [...faults.values()]
 }
-
-/** What a text is to be, rather than the expression that it is checked by. */
-const inWords = ({ description }: TSchema): string => description ?? 'has a character that is not allowed'
 
 function engineFaults(value: unknown, engines: readonly string[]): string[] {
   const engine = objectOf(value)?.engine
@@ -188,6 +193,12 @@ function engineFaults(value: unknown, engines: readonly string[]): string[] {
   return [
     `engine: there is no engine ${excerpt(engine)}${didYouMean(engine, engines)}; there are ${engines.join(', ')}`,
   ]
+}
+
+function limitFaults(value: unknown): string[] {
+  const limits = objectOf(objectOf(objectOf(value)?.sandbox)?.limits) ?? {}
+  const numbers = Object.entries(limits).filter(([, limit]) => typeof limit === 'number' && limit > 0)
+  return faultsOfLimits(Object.fromEntries(numbers)).map(([name, what]) => `sandbox.limits.${name}: ${what}`)
 }
 
 /** Throws with every field that is wrong. */

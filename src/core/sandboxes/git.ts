@@ -59,6 +59,7 @@ export async function cloneRepository(
   signal: AbortSignal,
 ): Promise<{ path: string; branch: string }> {
   const { url, path = '/home/user/repo', token, depth, branch } = request
+  assertUrl(url)
   const options = [
     ...(depth === undefined ? [] : ['--depth', String(depth)]),
     ...(branch === undefined ? [] : ['--branch', branch]),
@@ -91,6 +92,18 @@ export async function cloneRepository(
     throw new ApiError(code, token ? message.replaceAll(token, '***') : message)
   }
   return { path, branch: await branchOf(environment, path, signal) }
+}
+
+/** Of HTTP, whose words would be the proxy's: what any other is, git knows better. */
+function assertUrl(url: string): void {
+  if (!/^https?:/i.test(url) || (URL.canParse(url) && /^https?:\/\//i.test(url))) return
+  throw new ApiError(
+    'invalid_request',
+    'url: must name a host and a repository, as https://example.com/group/project',
+    {
+      field: 'url',
+    },
+  )
 }
 
 async function branchOf(environment: Environment, path: string, signal: AbortSignal): Promise<string> {

@@ -13,6 +13,7 @@ import {
   type Sandbox,
   type SandboxInput,
 } from '../../db/sandboxes.ts'
+import { assertLimits } from '../../environment/least-limits.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Limits } from '../../plugin-api/index.ts'
 import { assertAgent, type Caller } from '../access/access.ts'
@@ -60,16 +61,18 @@ export async function createSandbox(
   const network = networkFor(caller, agent.options, request)
   const files = { ...defaults.files, ...request.files }
   const commands = [...defaults.setup, ...(request.setup ?? [])]
+  const limits = limitsOf({
+    ...config.limits,
+    ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
+  })
+  assertLimits(limits)
   const place = { backend: config.backend, environmentId: newId('env') }
   await writeWhenFree(db, () => beginEnvironment(db, place))
   const environment = await environments
     .create({
       id: place.environmentId,
       backend: place.backend,
-      limits: limitsOf({
-        ...config.limits,
-        ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
-      }),
+      limits,
       env: envs,
       network: { mode: config.network, layers: networkLayers(network) },
       ...pickStart(defaults),

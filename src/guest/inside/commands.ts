@@ -1,4 +1,4 @@
-import { closeSync, existsSync, statSync } from 'node:fs'
+import { closeSync, existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { excerpt } from '../../bounds.ts'
 import type { ProcessExit, TerminalSize } from '../../plugin-api/index.ts'
@@ -10,6 +10,7 @@ import type { OwnLimits } from './own-limits.ts'
 import { createInput, type Descriptor, descriptorOf, type Input, pump } from './pipes.ts'
 import { signal, type Trees } from './process-tree.ts'
 import type { Reaper } from './reaper.ts'
+import { look, startRefused } from './start-refused.ts'
 import { openTerminal } from './terminal.ts'
 
 export interface GuestSystem {
@@ -88,8 +89,9 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
   const { libc, limits, trees, reaper, maxProcesses, ownVariables } = system
   const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new GuestError('invalid_request', `cwd: no such directory: ${excerpt(cwd)}`)
+  if (!look(cwd)?.isDirectory()) {
+    const what = existsSync(cwd) ? 'not a directory' : 'no such directory'
+    throw new GuestError('invalid_request', `cwd: ${what}: ${excerpt(cwd)}`)
   }
   const ends = openEnds(request, system)
   const mark = trees.mark()
@@ -107,12 +109,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
   } catch (error) {
     for (const each of ends.ours) each.close()
     limits.assertKept()
-    const { code = '', message } = error as NodeJS.ErrnoException
-    const isFull = code === 'EAGAIN' || code === 'ENOMEM'
-    throw new GuestError(
-      isFull ? 'sandbox_unavailable' : 'invalid_request',
-      `The command could not be started: ${excerpt(message)}`,
-    )
+    throw startRefused(error, { program: argumentsOf(request)[0] ?? '', cwd, maxProcesses })
   } finally {
     for (const fd of new Set(ends.theirs)) if (typeof fd === 'number') closeSync(fd)
   }

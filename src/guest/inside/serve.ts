@@ -109,8 +109,9 @@ async function answer(call: Call, request: GuestRequest, { system, processes }: 
 function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
   const { code = '', path = '' } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ENOTDIR')
-    return { code: 'file_not_found', message: `No such file: ${excerpt(path)}` }
+  if (code === 'ENOENT') return { code: 'file_not_found', message: `No such file: ${excerpt(path)}` }
+  if (code === 'ENOTDIR')
+    return { code: 'file_not_found', message: `No such file: ${excerpt(path)} leads through what is no directory` }
   const where = path && `: ${excerpt(path)}`
   // A file may be as large as the disk, where that is no file system of its own.
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
@@ -120,7 +121,7 @@ function describeError(error: unknown): { code: string; message: string } {
   const known = refusals[code]
   return {
     code: 'invalid_request',
-    message: known ? `${known}: ${excerpt(path)}` : `The operation failed: ${code || error}`,
+    message: known ? `${known}${where}` : `The operation failed: ${code || error}`,
   }
 }
 
@@ -139,4 +140,6 @@ const refusals: Record<string, string> = {
   // A FIFO that nobody reads, or a socket.
   ENXIO: 'Not a regular file',
   ETXTBSY: 'The file is being executed',
+  EMFILE: 'The sandbox has too many files open',
+  ENOMEM: 'The sandbox has no memory left',
 }

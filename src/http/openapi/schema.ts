@@ -20,7 +20,9 @@ export function describeSchema(schema: TSchema, named: NamedSchemas): unknown {
 function plain(schema: TSchema, named: NamedSchemas): unknown {
   const each = (schemas: unknown) => (Array.isArray(schemas) ? schemas.map(one => describeSchema(one, named)) : [])
   const { anyOf, items, properties, patternProperties, additionalProperties, ...rest } = schema
-  const about: Json = Object.fromEntries(Object.entries(rest).filter(([name]) => name !== 'title'))
+  const about: Json = Object.fromEntries(
+    Object.entries(rest).filter(([name]) => name !== 'title' && name !== 'errorMessage'),
+  )
   if (Array.isArray(anyOf)) return { ...about, ...describeUnion(anyOf, each) }
   if (items !== undefined) about.items = describeSchema(items as TSchema, named)
   if (isObject(properties)) {

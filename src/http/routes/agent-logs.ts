@@ -14,7 +14,9 @@ const LogQuery = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 200 })),
   createdAfter: Type.Optional(Moment),
   createdBefore: Type.Optional(Moment),
-  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
+  limit: Type.Optional(
+    Type.String({ pattern: '^([1-9][0-9]?|100)$', errorMessage: 'must be a whole number from 1 to 100' }),
+  ),
   cursor: Type.Optional(Type.String({ maxLength: bounds.id, description: 'nextCursor of the page before' })),
 })
 
@@ -90,6 +92,9 @@ const threadOf = (thread: Session['threads'][number]) => ({
 
 function momentOf(field: string, text: string): string {
   const moment = new Date(text)
-  if (Number.isNaN(moment.getTime())) throw new ApiError('invalid_request', `${field}: wants ISO 8601`, { field })
+  if (Number.isNaN(moment.getTime()))
+    throw new ApiError('invalid_request', `${field}: must be a date or time of ISO 8601, as 2026-01-31T12:00:00Z`, {
+      field,
+    })
   return moment.toISOString()
 }

@@ -14,11 +14,16 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { DeploymentSummary } from '../../db/deployments.ts'
 import { json, optionalJson } from '../body.ts'
 import { callerOf } from '../caller.ts'
+import { NO_NUL, VARIABLE_NAME } from '../schema.ts'
 
 const SlugParams = Type.Object({ slug: Type.String() })
 const Rollback = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })) })
-const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: bounds.variableName })
-const SetVariable = Type.Object({ key: VariableName, value: Type.String({ pattern: '^[^\\0]*$', maxLength: 65_536 }) })
+const VariableName = Type.String({
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+  errorMessage: VARIABLE_NAME,
+  maxLength: bounds.variableName,
+})
+const SetVariable = Type.Object({ key: VariableName, value: Type.String({ ...NO_NUL, maxLength: 65_536 }) })
 const RemoveVariable = Type.Object({ key: VariableName })
 
 export const agentRoutes = (runtime: Runtime) =>

@@ -20,7 +20,10 @@ const ReadQuery = Type.Object({ path: AbsolutePath, format: Type.Optional(MaybeR
 
 const WriteQuery = Type.Object({ path: Type.Optional(AbsolutePath), format: Type.Optional(MaybeRaw) })
 
-const ListQuery = Type.Object({ path: AbsolutePath, depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]?$' })) })
+const ListQuery = Type.Object({
+  path: AbsolutePath,
+  depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]?$', errorMessage: 'must be a whole number from 1 to 99' })),
+})
 
 const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
 
@@ -156,7 +159,8 @@ function entriesOf(body: unknown): { path: string; content: string }[] {
   }
   const entries = toEntries(body)
   for (const { path } of entries) {
-    if (!isAbsolutePath(path)) throw new ApiError('invalid_request', 'path: must be absolute', { field: 'path' })
+    if (!isAbsolutePath(path))
+      throw new ApiError('invalid_request', 'path: must be an absolute path, as /home/user/file', { field: 'path' })
   }
   return entries
 }

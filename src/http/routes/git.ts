@@ -8,7 +8,12 @@ import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { AbsolutePath, SandboxParams } from '../schema.ts'
 
-const Word = Type.String({ minLength: 1, maxLength: bounds.path, pattern: '^[^\\0\\r\\n]*$' })
+const Word = Type.String({
+  minLength: 1,
+  maxLength: bounds.path,
+  pattern: '^[^\\0\\r\\n]*$',
+  errorMessage: 'must be one line, without the character U+0000',
+})
 
 const Clone = Type.Object({
   url: Word,

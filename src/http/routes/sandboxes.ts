@@ -9,14 +9,23 @@ import type { Sandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
 import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
-import { ExternalUserId, FileContents, Id, isAbsolutePath, SandboxParams, Variables } from '../schema.ts'
+import {
+  ExternalUserId,
+  FileContents,
+  Id,
+  isAbsolutePath,
+  NO_NUL,
+  PageSize,
+  SandboxParams,
+  Variables,
+} from '../schema.ts'
 
 const Rules = Type.Array(Type.String({ minLength: 1, maxLength: bounds.networkRule }), {
   maxItems: bounds.networkRules,
   description: 'Domains (`*.example.com`), addresses and CIDRs, each with `:port` or `:from-to`.',
 })
 
-const SetUpCommand = Type.String({ minLength: 1, maxLength: bounds.setupCommand, pattern: '^[^\\0]*$' })
+const SetUpCommand = Type.String({ minLength: 1, maxLength: bounds.setupCommand, ...NO_NUL })
 
 const CreateSandbox = Type.Object({
   agent: Type.String({ maxLength: bounds.slug, description: "The agent's slug." }),
@@ -42,7 +51,7 @@ const ChangeSandbox = Type.Object({
 })
 
 const Page = Type.Object({
-  limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+  limit: Type.Optional(PageSize),
   before: Type.Optional(Id),
 })
 

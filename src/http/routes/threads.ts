@@ -8,7 +8,7 @@ import { type Thread, threadUsage } from '../../db/threads.ts'
 import { optionalJson } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { inPieces } from '../pieces.ts'
-import { ExternalUserId, SandboxParams, ThreadParams } from '../schema.ts'
+import { ExternalUserId, PageSize, SandboxParams, ThreadParams } from '../schema.ts'
 
 const CreateThread = Type.Object({
   externalUserId: Type.Optional(ExternalUserId),
@@ -16,7 +16,7 @@ const CreateThread = Type.Object({
 })
 
 const PageQuery = Type.Object({
-  limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+  limit: Type.Optional(PageSize),
   /** The id of the last one of the page before. */
   before: Type.Optional(Type.String({ maxLength: bounds.id })),
 })
