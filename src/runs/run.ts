@@ -30,8 +30,8 @@ export interface RunInit {
   messages?: readonly StoredMessage[]
 }
 
-/** One turn of an engine. Aborted: it ends within the grace time, every child dead. */
-export type Execute = (signal: AbortSignal) => AsyncGenerator<EngineEvent, EngineEnd>
+/** Runs one turn of an engine. After `signal` it ends within the grace time, with every child dead. */
+export type Execute = (signal: AbortSignal, runId: string) => AsyncGenerator<EngineEvent, EngineEnd>
 
 /** How a run ended, for who cancelled it. */
 export interface Receipt {
@@ -152,7 +152,7 @@ export class Run {
   async #pump(execute: Execute): Promise<void> {
     try {
       if (this.#asked) return this.#finish(this.#asked)
-      this.#events = execute(this.#abort.signal)
+      this.#events = execute(this.#abort.signal, this.id)
       let breathAtMs = performance.now()
       for (;;) {
         const step = await this.#events.next()

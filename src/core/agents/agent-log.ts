@@ -6,11 +6,13 @@ const MAX_TEXT_CHARS = 4000
 /** A shorter value is no secret, and would be found everywhere. */
 const MIN_SECRET_CHARS = 4
 
-/** Adds a line to an agent's log. What is the value of a variable stands there as the variable's name. */
+export type LogLine = Omit<AgentLog, 'at'>
+
+/** Adds a line to an agent's log. The value of a variable is replaced by the variable's name. */
 export function logAgent(
   db: Database,
   agentId: string,
-  line: Omit<AgentLog, 'at'>,
+  line: LogLine,
   variables: Readonly<Record<string, string>> = {},
 ): void {
   const text = withoutValues(line.text, variables).trim()

@@ -1,0 +1,64 @@
+import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
+import type { LazySession } from './lazy-session.ts'
+import type { TurnEvents } from './turn-events.ts'
+
+/**
+ * Passes a turn on with what its model calls use among its events: the gateway's own count, as soon as it is known, also
+ * when the turn is cancelled or throws. After `signal` no call goes on. A turn fails when a budget has refused it a call.
+ */
+export async function* metered(events: TurnEvents, model: LazySession, signal: AbortSignal): TurnEvents {
+  const usage = (): EngineEvent[] => {
+    const used = model.takeUsage()
+    return used ? [{ type: 'usage', ...used }] : []
+  }
+  const comesBeforeAbort = watchAbort(signal)
+  let isAborted = false
+  try {
+    for (;;) {
+      const next = events.next()
+      // An engine may take its time to end, or never do so: its calls are over, and counted, at once.
+      if (!isAborted && !(await comesBeforeAbort(next))) {
+        isAborted = true
+        await model.close()
+        yield* usage()
+      }
+      const step = await next
+      if (step.done) {
+        await model.close()
+        yield* usage()
+        return refused(step.value, model)
+      }
+      yield* usage()
+      // The gateway has counted what the engine says here.
+      if (step.value.type !== 'usage' || !model.isOpen) yield step.value
+    }
+  } catch (error) {
+    await model.close()
+    yield* usage()
+    throw error
+  } finally {
+    await model.close()
+    await events.return({ status: 'cancelled' })
+  }
+}
+
+/**
+ * Returns a function that tells whether a promise settles before the abort. A race with one long-lived promise would keep
+ * something of every event until that settles.
+ */
+function watchAbort(signal: AbortSignal): (next: Promise<unknown>) => Promise<boolean> {
+  let wake = () => {}
+  signal.addEventListener('abort', () => wake(), { once: true })
+  return next =>
+    new Promise<boolean>(resolve => {
+      wake = () => resolve(false)
+      if (signal.aborted) wake()
+      const settled = () => resolve(true)
+      next.then(settled, settled)
+    })
+}
+
+function refused(end: EngineEnd, { refusal }: LazySession): EngineEnd {
+  if (!refusal || end.status === 'cancelled') return end
+  return { status: 'failed', error: { code: 'budget_exceeded', message: refusal } }
+}

@@ -1,0 +1,104 @@
+import type { Agent } from '../../db/agents.ts'
+import type { Sandbox } from '../../db/sandboxes.ts'
+import { messageOf } from '../../errors.ts'
+import type { RunBudgets } from '../../gateway/budgets.ts'
+import type { Engine, EngineContext, Turn, TurnOptions } from '../../plugin-api/index.ts'
+import { type LogLine, logAgent } from '../agents/agent-log.ts'
+import type { Runtime } from '../runtime.ts'
+import { withAttachments } from './attachments.ts'
+import { createLazySession } from './lazy-session.ts'
+import { metered } from './metered.ts'
+import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
+import { failedByTools, takeToolsLog, withOwnTools } from './own-tools.ts'
+import { mapTurn, type TurnEvents } from './turn-events.ts'
+
+/** What one turn is, decided before its run starts. */
+export interface ChatTurn {
+  agent: Agent
+  engine: Engine
+  sandbox: Sandbox
+  threadId: string
+  turn: Turn
+  options: TurnOptions
+  budgets: RunBudgets
+  /** The API key that asked. */
+  keyId?: string
+}
+
+type AddLine = (line: Pick<LogLine, 'source' | 'level' | 'text'>) => void
+
+/** Runs one turn of an agent in its sandbox. What goes wrong, and what its own tools print, is added to the agent's log. */
+export async function* runTurn(
+  runtime: Runtime,
+  chat: ChatTurn,
+  { signal, runId }: { signal: AbortSignal; runId: string },
+): TurnEvents {
+  const { agent, engine, sandbox, threadId } = chat
+  const addLine: AddLine = line => logAgent(runtime.db, agent.id, { ...line, sandboxId: sandbox.id }, sandbox.envs)
+  const environment = await runtime.environments.get(sandbox)
+  const turn = yield* tellAttachments(chat.turn, environment.files)
+  const model = createLazySession(() => openModel(runtime, chat, runId), signal)
+  let { options } = chat
+  try {
+    if (sandbox.bundle !== undefined) {
+      const tools = { env: sandbox.envs, options }
+      options = await withOwnTools(environment, runtime.bundles, sandbox.bundle, tools)
+    }
+  } catch (error) {
+    if (signal.aborted) return { status: 'cancelled' }
+    addLine({ source: 'engine', level: 'error', text: messageOf(error) })
+    return failedByTools(error)
+  }
+  runtime.loop?.entered(`${runId} by ${engine.name}`)
+  const events = engine.run(turn, {
+    environment,
+    cwd: sandbox.cwd,
+    env: sandbox.envs,
+    signal,
+    threadId,
+    options,
+    openModel: model.access,
+    fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
+  })
+  const identified = withOwnCallIds(events, listCallIds([...turn.history, ...turn.prompt]))
+  try {
+    return yield* metered(logged(identified, addLine), model, signal)
+  } finally {
+    if (sandbox.bundle !== undefined) addLine({ source: 'tools', level: 'info', text: await takeToolsLog(environment) })
+  }
+}
+
+/** Puts what is attached to messages where the engine can read it. The thread keeps what the user sent. */
+async function* tellAttachments(turn: Turn, files: EngineContext['environment']['files']) {
+  const messages = yield* withAttachments([...turn.history, ...turn.prompt], files)
+  const { length } = turn.history
+  return { ...turn, history: messages.slice(0, length), prompt: messages.slice(length) }
+}
+
+function openModel({ gateway, backends }: Runtime, chat: ChatTurn, runId: string) {
+  const { agent, sandbox, threadId, budgets, keyId, turn } = chat
+  const hasOwnEgress = backends.get(sandbox.backend)?.egress === 'own'
+  return gateway.open({
+    teamId: sandbox.teamId,
+    agentSlug: agent.slug,
+    sandboxId: sandbox.id,
+    threadId,
+    runId,
+    budgets,
+    inside: { environmentId: sandbox.environmentId, via: hasOwnEgress ? 'public' : 'relay' },
+    ...(keyId !== undefined && { keyId }),
+    ...(turn.model !== undefined && { model: turn.model }),
+  })
+}
+
+/** Adds a turn's notices and its failure to the agent's log. */
+const logged = (events: TurnEvents, addLine: AddLine): TurnEvents =>
+  mapTurn(
+    events,
+    event => {
+      if (event.type === 'notice')
+        addLine({ source: 'engine', level: event.level, text: `${event.code}: ${event.text}` })
+      return event
+    },
+    ({ error }) => error && addLine({ source: 'engine', level: 'error', text: error.message }),
+  )
