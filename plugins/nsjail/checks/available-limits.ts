@@ -6,11 +6,23 @@ import { type Controller, probeCgroups } from '../jail/cgroup.ts'
 /** What can be limited exactly here, found by trying. */
 export interface AvailableLimits {
   controllers: Controller[]
-  /** Undefined when disks can be images, else why they cannot. */
+  /** Why disks cannot be images. Undefined when they can. */
   noImages?: string
 }
 
-export async function findAvailableLimits(host: Host): Promise<AvailableLimits> {
+/** Whether the disk's reserve is untouched. */
+export const hasRoom = ({ diskSpace }: Host): boolean => (diskSpace?.state.level ?? 'enough') === 'enough'
+
+/** Gives a function that tries once and remembers; a result from a full disk is not kept once there is room again. */
+export function createLimitsFinder(host: Host): () => Promise<AvailableLimits> {
+  let found: { limits: Promise<AvailableLimits>; hadRoom: boolean } | undefined
+  return () => {
+    if (!found || (!found.hadRoom && hasRoom(host))) found = { limits: findLimits(host), hadRoom: hasRoom(host) }
+    return found.limits
+  }
+}
+
+async function findLimits(host: Host): Promise<AvailableLimits> {
   if (!host.isRoot) return { controllers: [], noImages: 'only root can mount images' }
   const [controllers, noImages] = await Promise.all([
     probeCgroups(host.dataDirectory),

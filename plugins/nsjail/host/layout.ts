@@ -1,5 +1,6 @@
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { isSafeId } from '../../../src/guest/host/guest-backend.ts'
 import type { DiskSpace } from '../../../src/plugin-api/index.ts'
 
 /** What every part of the backend needs to know of the server. */
@@ -47,6 +48,15 @@ export function getDataDirectoryKey(dataDirectory: string): string {
 }
 
 export const stagingDirectory = (key: string, id: string) => join(stagingRoot, `${key}.${id}`)
+/**
+ * The real path of a data directory, which may not exist yet: the kernel names the images of loop devices by their real paths.
+ */
+export function realDataDirectory(path: string): string {
+  if (existsSync(path)) return realpathSync(path)
+  const absolute = resolve(path)
+  return join(realDataDirectory(dirname(absolute)), basename(absolute))
+}
+
 export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory, 'sandboxes')
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const preparedDisksDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
@@ -59,9 +69,6 @@ export const namedBasesDirectory = (dataDirectory: string) => join(dataDirectory
 const PROBE_PREFIX = '.probe-'
 export const newProbeName = () => `${PROBE_PREFIX}${crypto.randomUUID()}`
 export const isProbeName = (name: string) => name.startsWith(PROBE_PREFIX)
-
-/** Ids become names of files, mounts and cgroups. */
-export const isSafeId = (id: string) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(id)
 
 export function getEnvironmentPaths(dataDirectory: string, id: string): EnvironmentPaths {
   if (!isSafeId(id)) throw new Error('the environment id is not safe as a file name')
