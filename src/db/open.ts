@@ -33,8 +33,8 @@ const migrations: readonly Migration[] = [
   sql(usageIndex),
 ]
 
-// The default of 20 is less than the statements of one chat request.
-Database.MAX_QUERY_CACHE_SIZE = 200
+/** The default of 20 is less than the statements of one chat request. */
+const MAX_QUERY_CACHE_SIZE = 200
 
 /**
  * Opens the database file, made with mode 0600 when it is missing, and brings it to this version's schema. As a server has
@@ -44,6 +44,7 @@ Database.MAX_QUERY_CACHE_SIZE = 200
 export function openDatabase(path: string): Database {
   // SQLite gives its -wal and -shm files the mode of the database.
   closeSync(openSync(path, 'a', 0o600))
+  Database.MAX_QUERY_CACHE_SIZE = MAX_QUERY_CACHE_SIZE
   const db = new Database(path, { strict: true, readwrite: true })
   try {
     db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
