@@ -5,17 +5,26 @@ import { findRun } from '../db/runs.ts'
 import type { PreparedEnding } from './ending.ts'
 import { faultOf } from './fault.ts'
 import type { Log } from './log.ts'
-import type { RunHost } from './run.ts'
 
 const FIRST_RETRY_MS = 50
 const RETRY_MS = 2000
 
+export interface StoringOptions {
+  db: Database
+  /** Writes one line to the operator's log. Never what a user or an agent wrote. */
+  log: (line: string, level?: 'error') => void
+  /** How long readers wait for the end of a run that cannot be stored. */
+  readersWaitMs: number
+  /** Aborts when the process ends. The next start recovers what is not stored by then. */
+  giveUp: AbortSignal
+}
+
 /**
- * Tries to store a run's end until it is. False when it never will be: the run was deleted, or the process ends. Readers
- * wait for a while, then they fail: who comes back after the end was stored gets all of it.
+ * Retries until a run's end is stored. False when it never will be: the run was deleted, or the process ends. Readers wait
+ * for a while, then they fail; a reader that reconnects after the end was stored gets everything.
  */
 export async function keepStoring(
-  { db, log: say, giveUp, readersWaitMs }: RunHost,
+  { db, log: report, giveUp, readersWaitMs }: StoringOptions,
   { id, log }: { id: string; log: Log },
   ending: PreparedEnding,
 ): Promise<boolean> {
@@ -25,11 +34,11 @@ export async function keepStoring(
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS)) {
       try {
         await writeWhenFree(db, () => ending.store(db))
-        if (failure !== undefined) say(`${id}: its end is stored now`)
+        if (failure !== undefined) report(`${id}: its end is stored now`)
         return true
       } catch (error) {
         const problem = faultOf(error)
-        if (problem !== failure) say(`${id}: its end could not be stored: ${problem}`)
+        if (problem !== failure) report(`${id}: its end could not be stored: ${problem}`)
         failure = problem
       }
       patience ??= setTimeout(() => log.fail(), readersWaitMs)
@@ -41,7 +50,7 @@ export async function keepStoring(
   }
 }
 
-/** True when the database says so; one that cannot be read says nothing. */
+/** False also when the database cannot be read: then it is not known. */
 function isGone(db: Database, runId: string): boolean {
   try {
     return findRun(db, runId) === undefined

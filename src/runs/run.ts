@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import { within } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
@@ -15,25 +14,25 @@ import { createMessage } from '../stream/message.ts'
 import { createWriter, type Ending } from '../stream/writer.ts'
 import { prepareEnding } from './ending.ts'
 import { faultOf } from './fault.ts'
-import { keepStoring } from './keep-storing.ts'
+import { keepStoring, type StoringOptions } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
 
 export interface RunInit {
   threadId: string
   sandboxId: string
-  /** The engine's name, told as the model while no model is known. */
+  /** The engine's name. It stands for the model until the model is known. */
   engine: string
   model?: string
-  /** Nobody needs to watch it: a later chat on its thread does not replace it. */
+  /** True: it needs no reader, and a later chat on its thread does not replace it. */
   background?: boolean
   /** Added to the thread in the transaction that makes the run. */
   messages?: readonly StoredMessage[]
 }
 
-/** Runs one turn of an engine. After `signal` it ends within the grace time, with every child dead. */
+/** Runs one turn of an engine. After an abort it ends within the grace time, with every process that it started dead. */
 export type Execute = (signal: AbortSignal, runId: string) => AsyncGenerator<EngineEvent, EngineEnd>
 
-/** How a run ended, for who cancelled it. */
+/** How a run ended, for the caller that cancelled it. */
 export interface Receipt {
   runId: string
   threadId: string
@@ -41,27 +40,21 @@ export interface Receipt {
   durationMs: number
 }
 
-export interface RunHost {
-  db: Database
-  /** Takes one line for the operator. It never holds what was said. */
-  log: (line: string, level?: 'error') => void
+/** What a run gets from the registry. */
+export interface RunHost extends StoringOptions {
   /** How long an engine may take to end after its abort. */
   graceMs: number
-  /** How long the readers of a run whose end cannot be stored are kept waiting for it. */
-  readersWaitMs: number
-  /** Aborts when the process ends: what cannot be stored then is recovered at the next start. */
-  giveUp: AbortSignal
   /** Called once, when the end is stored and before a reader sees it. */
   onEnd: (run: Run) => void
 }
 
 /** An engine without a pause would starve every other request of the process. */
-const breathMs = 8
+const YIELD_EVERY_MS = 8
 
-/** Of a reply: it is in memory and in the database, and a program in a sandbox may talk without end. */
+/** A reply is in memory and in the database, and a program in a sandbox may write without end. */
 const MAX_REPLY_CHARACTERS = 64 * 1024 * 1024
 
-/** One assistant turn: it pumps an engine's events into a stored log, and ends once. Made by the registry. */
+/** One assistant turn: it stores an engine's events in a log, and ends once. The registry makes it. */
 export class Run {
   readonly threadId: string
   readonly sandboxId: string
@@ -79,9 +72,9 @@ export class Run {
   readonly #startedAtMs = performance.now()
   #model: string
   #events: AsyncGenerator<EngineEvent, EngineEnd> | undefined
-  #asked: Ending | undefined
-  #over = false
-  /** Chunks of the writer's that are not stored yet. */
+  #requestedEnding: Ending | undefined
+  #isOver = false
+  /** Chunks that are not stored yet. */
   #pending: Chunk[] = []
   readonly #silenced = Promise.withResolvers<void>()
   #characters = 0
@@ -113,36 +106,36 @@ export class Run {
     queueMicrotask(() => void this.#pump(execute))
   }
 
-  /** Resolves when its engine is over: its end may not be stored yet, but nothing more will be said. */
+  /** Resolves when the reply is complete. Its end may not be stored yet. */
   get silenced(): Promise<void> {
     return this.#silenced.promise
   }
 
   get isOver(): boolean {
-    return this.#over
+    return this.#isOver
   }
 
   get readerCount(): number {
     return this.log.readerCount
   }
 
-  /** Ends the run as cancelled; one that has ended stays what it is. Resolves as `finished` does. Idempotent. */
+  /** Ends the run as cancelled, unless it has ended. Resolves as `finished` does. Idempotent. */
   cancel(): Promise<Receipt> {
     return this.#stop({ status: 'cancelled' })
   }
 
-  /** Ends the run as interrupted by the server. Like `cancel` otherwise. */
+  /** Ends the run as interrupted by the server. Otherwise like `cancel`. */
   interrupt(errorText: string): Promise<Receipt> {
     return this.#stop({ status: 'interrupted', errorText })
   }
 
   #stop(ending: Ending): Promise<Receipt> {
-    if (this.#over || this.#asked) return this.finished
-    this.#asked = ending
+    if (this.#isOver || this.#requestedEnding) return this.finished
+    this.#requestedEnding = ending
     this.#abort.abort()
     const timer = setTimeout(() => {
       this.#host.log(`${this.id}: the engine did not end within ${this.#host.graceMs} ms of its abort`)
-      void this.#dismiss()
+      void this.#cleanUp()
       this.#finish(ending)
     }, this.#host.graceMs)
     void this.finished.then(() => clearTimeout(timer))
@@ -151,23 +144,23 @@ export class Run {
 
   async #pump(execute: Execute): Promise<void> {
     try {
-      if (this.#asked) return this.#finish(this.#asked)
+      if (this.#requestedEnding) return this.#finish(this.#requestedEnding)
       this.#events = execute(this.#abort.signal, this.id)
-      let breathAtMs = performance.now()
+      let yieldedAtMs = performance.now()
       for (;;) {
         const step = await this.#events.next()
-        if (this.#over) return
+        if (this.#isOver) return
         if (step.done) return this.#finish(endingOf(step.value))
         await this.#take(step.value)
-        if (performance.now() - breathAtMs < breathMs) continue
+        if (performance.now() - yieldedAtMs < YIELD_EVERY_MS) continue
         await new Promise(setImmediate)
-        breathAtMs = performance.now()
+        yieldedAtMs = performance.now()
       }
     } catch (error) {
-      if (this.#over) return
+      if (this.#isOver) return
       const ending: Ending = { status: 'failed', errorText: this.#explain(error) }
       this.#abort.abort()
-      await within(this.#host.graceMs, this.#dismiss())
+      await within(this.#host.graceMs, this.#cleanUp())
       this.#finish(ending)
     }
   }
@@ -175,8 +168,8 @@ export class Run {
   async #take(event: EngineEvent): Promise<void> {
     if (event.type === 'notice') this.#host.log(`${this.id}: ${event.level} ${event.code}`)
     if (event.type === 'session' || event.type === 'usage') await this.#meter(event)
-    // What an engine still says after its abort is not part of the reply; what it used is.
-    else if (!this.#asked) {
+    // After an abort, text is no longer part of the reply; what the engine used still counts.
+    else if (!this.#requestedEnding) {
       this.#pending.push(...this.#writer.write(event))
       await writeWhenFree(this.#host.db, () => this.#store())
     }
@@ -201,9 +194,9 @@ export class Run {
     )
   }
 
-  /** Stores what is pending, and shows it. After the end that is the end's work. */
+  /** Stores the pending chunks and shows them to readers. Once the run is over, `#end` does this. */
   #store(): void {
-    if (this.#pending.length === 0 || this.#over) return
+    if (this.#pending.length === 0 || this.#isOver) return
     const lines = this.#pending.map(chunk => JSON.stringify(chunk))
     insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
     for (const line of lines) this.#characters += line.length
@@ -213,10 +206,10 @@ export class Run {
   }
 
   #finish(ending: Ending): void {
-    if (this.#over) return
-    this.#over = true
+    if (this.#isOver) return
+    this.#isOver = true
     this.#silenced.resolve()
-    void this.#end(this.#asked ?? ending)
+    void this.#end(this.#requestedEnding ?? ending)
   }
 
   async #end(ending: Ending): Promise<void> {
@@ -237,18 +230,18 @@ export class Run {
     this.#resolve({ runId: id, threadId, chunks: this.log.count, durationMs })
   }
 
-  /** Lets the generator clean up. It may never answer: then nothing it does counts any more. */
-  async #dismiss(): Promise<void> {
+  /** Lets the generator clean up. It may never return; its events are ignored by then. */
+  async #cleanUp(): Promise<void> {
     try {
       await this.#events?.return({ status: 'cancelled' })
     } catch {
-      // Its failure is its own: the run has an ending already.
+      // The run has its ending already.
     }
   }
 
   #explain(error: unknown): string {
     if (error instanceof ApiError) return error.message
-    if (!this.#asked) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`, 'error')
+    if (!this.#requestedEnding) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`, 'error')
     return `The agent failed unexpectedly (${this.id}).`
   }
 }
