@@ -1,6 +1,18 @@
 import type { Environment } from './environment.ts'
+import type { NetworkSpec } from './network.ts'
 
-/** A functional probe's outcome. `required` ones refuse to let the server start when they fail. */
+/**
+ * The result of trying one thing that a backend needs. The server does not start when a required check has failed.
+ *
+ * @example
+ * const check: Check = {
+ *   name: 'KVM',
+ *   ok: false,
+ *   required: true,
+ *   detail: '/dev/kvm cannot be opened: permission denied',
+ *   remedy: 'Add the user to the group kvm.',
+ * }
+ */
 export interface Check {
   name: string
   ok: boolean
@@ -9,7 +21,7 @@ export interface Check {
   remedy?: string
 }
 
-/** What one sandbox may use. Undefined means that the backend does not limit it. */
+/** What one sandbox may use. An absent field: the backend does not limit it. */
 export interface Limits {
   memoryMb?: number
   processes?: number
@@ -18,46 +30,55 @@ export interface Limits {
   diskMb?: number
 }
 
+/** What the server asks a backend to create. */
 export interface EnvironmentSpec {
-  /** Chosen by the caller, `env_` over a UUIDv7; safe as a file name. */
+  /** `env_` and a UUIDv7, chosen by the caller; safe as a file name. */
   id: string
-  /** What it starts from, each backend by its own field; without it, by the backend's default. nsjail: a base. */
+  /** What an environment on nsjail starts from; absent: the backend's default. */
   base?: string
-  /** docker: an image. */
+  /** The same on docker. */
   image?: string
-  /** e2b: a template. */
+  /** The same on e2b. */
   template?: string
   limits: Limits
-  /** The sandbox's own variables, for a backend that sets them for all that runs. Each spawn brings them anyway. */
+  /** The sandbox's own variables, for a backend that sets them for every process. Each spawn brings them anyway. */
   env?: Readonly<Record<string, string>>
   /** For a backend whose environments do not leave through the server's proxy. */
   network?: NetworkSpec
 }
 
-/** What an environment may reach. Each layer must allow; undefined `allowOut` allows all that is public. */
-export interface NetworkSpec {
-  mode: 'public' | 'none'
-  layers: readonly { allowOut?: readonly string[]; denyOut?: readonly string[] }[]
-}
-
-/** Where isolated environments live. Built once by its plugin, then shared by all of the server. */
+/**
+ * Where isolated environments live. A plugin makes it once; the whole server shares it.
+ *
+ * @example
+ * const microvms: Backend = {
+ *   name: 'microvms',
+ *   isolation: 'microvm',
+ *   check: async () => [{ name: 'KVM', ok: existsSync('/dev/kvm'), required: true, detail: '/dev/kvm' }],
+ *   create: async spec => toEnvironment(await machines.start(spec.id, spec.limits)),
+ *   open: async id => (await machines.has(id) ? toEnvironment(await machines.get(id)) : undefined),
+ *   list: () => machines.ids(),
+ *   close: async () => {},
+ * }
+ */
 export interface Backend {
   readonly name: string
   readonly isolation: 'namespaces' | 'container' | 'microvm'
   /**
-   * How environments reach the network. `proxy`, which is also meant without it: by the server's proxy alone, at
-   * 127.0.0.1:3128 inside. `own`: by themselves, under `EnvironmentSpec.network`.
+   * How environments reach the network. `proxy` (default): only through the server's proxy, at 127.0.0.1:3128 inside.
+   * `own`: by themselves, under `EnvironmentSpec.network`.
    */
   readonly egress?: 'proxy' | 'own'
+  /** Tries what the backend needs on this machine. */
   check(): Promise<Check[]>
   /** Makes an environment and waits until it answers. A rejected create leaves nothing behind. */
   create(spec: EnvironmentSpec): Promise<Environment>
   /** Finds an environment, also after a restart of the server. Undefined when it does not exist. */
   open(environmentId: string): Promise<Environment | undefined>
-  /** Why an environment does not run, or did not start when it was to, as far as this server knows. */
+  /** Why an environment does not run, or did not start, as far as this server knows. */
   troubleOf?(environmentId: string): string | undefined
-  /** Ids of all that exists, for the sweep of orphans. */
+  /** Lists the ids of all environments that exist. The server destroys those that belong to no sandbox. */
   list(): Promise<string[]>
-  /** Lets go of connections and timers; environments go on. */
+  /** Closes connections and timers; environments go on. */
   close(): Promise<void>
 }

@@ -1,28 +1,33 @@
-/** Code cells, as in a notebook. Cells of one language and directory share their variables. */
+/**
+ * Code cells, as in a notebook. Cells of one language and directory share their variables.
+ *
+ * @example
+ * const { results, error } = await environment.code.run('sum(range(10))', { timeoutMs: 30_000 })
+ */
 export interface EnvironmentCode {
-  /** Whether cells can be run here: not every template of a backend has what it takes. */
+  /** Resolves to false when this environment has no interpreter, as with some templates of a backend. */
   isThere(): Promise<boolean>
   run(code: string, options: RunCodeOptions): Promise<CodeResult>
 }
 
 export interface RunCodeOptions {
-  /** Python unless given. */
+  /** Python when absent. */
   language?: string
   /** Absolute; /home/user when absent. */
   cwd?: string
   env?: Readonly<Record<string, string>>
-  /** Then the cell is stopped, its variables are lost, and it rejects with command_timeout. */
+  /** After this time the cell is stopped, its variables are lost, and it rejects with command_timeout. */
   timeoutMs?: number
-  /** Aborted: the same, with its reason. */
+  /** An abort stops the cell in the same way and rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
-/** What a code cell came to. */
+/** The outcome of a code cell. */
 export interface CodeResult {
   stdout: string
   stderr: string
-  /** What it shows, in the order of its making: the value of its last expression, charts. */
+  /** What the cell shows, in the order in which it was made: the value of its last expression, charts. */
   results: { text?: string; images: { mediaType: string; data: string }[] }[]
-  /** The cell ended by it. */
+  /** The error that ended the cell. */
   error?: { name: string; value: string; traceback: string }
 }

@@ -1,4 +1,4 @@
-/** `low`: below the reserve. `full`: below half of it. */
+/** `low`: less is free than the reserve. `full`: less than half of it. */
 export type DiskLevel = 'enough' | 'low' | 'full'
 
 export interface DiskState {
@@ -7,14 +7,20 @@ export interface DiskState {
   reserveMb: number
 }
 
-/** What is free on the file system of the server's data directory, and what of it is kept free. */
+/**
+ * How much is free on the file system of the server's data directory, and how much is to stay free.
+ *
+ * @example
+ * await context.diskSpace?.assertEnough()
+ * await unpack(image, directory)
+ */
 export interface DiskSpace {
-  /** As it was seen last, at most a second ago. */
+  /** What was measured last, at most a second ago. */
   readonly state: DiskState
-  /** Looks now. */
+  /** Measures now. */
   look(): Promise<DiskState>
-  /** For what grows. Looks now; throws disk_full below the reserve. */
+  /** Call it before writing much. Measures now; throws disk_full below the reserve. */
   assertEnough(): Promise<void>
-  /** Calls it with each look below the reserve, and with the first one above it again. Returns what ends that. */
+  /** Calls the listener at each measurement below the reserve, and at the first one above it again. Returns a function that ends this. */
   watch(listener: (state: DiskState) => void): () => void
 }

@@ -1,6 +1,6 @@
 import type { Environment } from './environment.ts'
 
-/** One part of a message, as the AI SDK's UI messages have them. */
+/** One part of a message, in the format of the AI SDK's UI messages. */
 export interface MessagePart {
   type: string
   [field: string]: unknown
@@ -12,17 +12,19 @@ export interface StoredMessage {
   parts: MessagePart[]
 }
 
+/** What an engine is to answer. */
 export interface Turn {
   /** The messages that this turn answers. */
   prompt: StoredMessage[]
-  /** What was said before, oldest first. */
+  /** The earlier messages of the thread, oldest first. */
   history: StoredMessage[]
   model?: string
   systemPrompt?: string
-  /** What an earlier turn of this thread gave by a `session` event. */
+  /** The id that an earlier turn of this thread gave in a `session` event. */
   engineSessionId?: string
 }
 
+/** Where and how an engine works during one turn. */
 export interface EngineContext {
   environment: Environment
   /** Where the agent works, absolute. */
@@ -30,22 +32,22 @@ export interface EngineContext {
   /** The sandbox's own variables, for each process that the engine starts. */
   env: Readonly<Record<string, string>>
   signal: AbortSignal
-  /** Names the conversation, for an engine that keeps something between its turns. Absent: nothing outlives the turn. */
+  /** Identifies the conversation, for an engine that keeps something between turns. Absent: nothing outlives the turn. */
   threadId?: string
   options: TurnOptions
-  /** Access to the turn's model. Throws an ApiError that says what is missing. An engine that needs no model never asks. */
+  /** Gives access to the turn's model. Throws an ApiError that says what is missing. Only an engine that needs a model calls it. */
   openModel(): ModelAccess
-  /** A fetch by the sandbox's network rules, from the server. */
+  /** Fetches from the server, under the sandbox's network rules. */
   fetch(url: string, init?: RequestInit): Promise<Response>
 }
 
-/** What an agent or a chat allows its engine. */
+/** What an agent or a chat allows its engine to do. */
 export interface TurnOptions {
-  /** Model calls of one turn; undefined: the engine's own bound. */
+  /** How many model calls one turn may make; absent: the engine's own limit. */
   maxTurns?: number
-  /** As Claude Code has them: default, acceptEdits, bypassPermissions, plan. */
+  /** One of Claude Code's modes: default, acceptEdits, bypassPermissions, plan. */
   permissionMode?: string
-  /** Tool names that the model must not have. */
+  /** Names of tools that the model must not get. */
   disallowedTools?: string[]
   mcpServers?: Record<string, McpServer>
   /** For the engine `acp`. */
@@ -56,7 +58,7 @@ export interface TurnOptions {
 export interface AcpOptions {
   /** A program that the engine knows. */
   preset?: string
-  /** Any other, by its name in the sandbox; with `preset`, in place of that one's own. */
+  /** Any other program, by its name in the sandbox; with `preset`, it replaces the preset's command. */
   command?: string
   args?: string[]
   env?: Record<string, string>
@@ -72,60 +74,86 @@ export type McpServer =
   | { type: 'stdio'; command: string; args?: string[]; env?: Record<string, string> }
 
 /**
- * A model as the gateway gives it for one run. Calls go through the gateway, which holds the provider's key, meters and
- * enforces budgets: what is here is worth nothing outside of the run.
+ * A model for one run. Calls go through the gateway, which holds the provider's key, meters and enforces budgets: these
+ * values are worthless outside of the run.
+ *
+ * @example
+ * const { baseUrl, token, fetch, id } = context.openModel()
+ * const model = createAnthropic({ baseURL: baseUrl, apiKey: token, fetch })(id)
  */
 export interface ModelAccess {
   /** The provider's name in the configuration. */
   provider: string
-  /** What the provider's API speaks. */
+  /** The format of the provider's API. */
   wire: 'anthropic' | 'openai-responses' | 'openai-chat'
   /** The model's id at the provider. */
   id: string
   /** For `fetch`, with the API's own version path (`…/v1`). */
   baseUrl: string
-  /** The same as a process in the sandbox reaches it. Reading it throws an ApiError where none can: it says why. */
+  /** The same for a process in the sandbox. Reading it throws an ApiError that says why when no process there can reach it. */
   readonly insideBaseUrl: string
   /** In place of the provider's key. */
   token: string
   /**
-   * The same for a program in the sandbox that outlives its turn: one for all runs of the thread, refused while none is
-   * active. A call under it gets this model, whatever small or fast one it names.
+   * The same for a program in the sandbox that outlives its turn. It is one token for all runs of the thread, and refused
+   * while no run is active. A call with it gets this model, even when it names another, smaller one.
    */
   programToken: string
-  /** Calls the gateway without a network. */
+  /** Calls the gateway inside this process, without a network. */
   fetch: typeof fetch
-  /** Tokens that the model's window takes, where it is known. */
+  /** The size of the model's context window in tokens, where it is known. */
   contextTokens?: number
 }
 
+/**
+ * What an engine yields during a turn.
+ *
+ * @example
+ * yield { type: 'text', id: 'reply', delta: 'The tests ' }
+ * yield { type: 'text', id: 'reply', delta: 'pass.' }
+ * yield { type: 'part-end', id: 'reply' }
+ */
 export type EngineEvent =
   | { type: 'session'; engineSessionId: string; model?: string }
   | { type: 'text' | 'reasoning'; id: string; delta: string }
   | { type: 'part-end'; id: string }
   | { type: 'tool-input'; callId: string; name: string; delta: string }
   | { type: 'tool-call'; callId: string; name: string; input: unknown }
-  /** What a running tool shows of itself. Seen live, no part of the message: no larger and no more often than a person reads. */
+  /** What a running tool shows while it works. Readers see it live; it is not stored. Keep it as small and rare as a person can read. */
   | { type: 'tool-progress'; callId: string; data: Readonly<Record<string, unknown>> }
   | { type: 'tool-result'; callId: string; output: unknown; error?: string }
   | { type: 'usage'; inputTokens: number; outputTokens: number; costUsd?: number; model?: string }
-  /** Seen live, no part of the message; the operator's log gets its level and code. */
+  /** Readers see it live; it is not stored. The operator's log gets its level and code. */
   | { type: 'notice'; level: 'info' | 'warn'; code: string; text: string }
 
+/** How a turn ended. */
 export interface EngineEnd {
   status: 'completed' | 'cancelled' | 'failed'
   error?: { code: string; message: string }
 }
 
-/** What an engine needs to say whether it can run somewhere. */
+/** What `Engine.check` gets. */
 export type CheckContext = Pick<EngineContext, 'environment' | 'cwd' | 'env' | 'signal' | 'options'>
 
-/** What answers a chat. Never throws for a model's or agent's failure; after `signal` it ends with every child dead. */
+/**
+ * Answers the turns of a chat. It never throws for a failure of the model or agent: the turn's end says so. After an abort
+ * of `signal` it ends, with every process that it started dead.
+ *
+ * @example
+ * const shout: Engine = {
+ *   name: 'shout',
+ *   async *run({ prompt }) {
+ *     const text = prompt.flatMap(({ parts }) => parts.map(part => String(part.text ?? ''))).join(' ')
+ *     yield { type: 'text', id: 'reply', delta: text.toUpperCase() }
+ *     return { status: 'completed' }
+ *   },
+ * }
+ */
 export interface Engine {
   readonly name: string
   run(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd>
   /** Throws an ApiError with a remedy when turns with these options cannot run in such an environment. */
   check?(context: CheckContext): Promise<void>
-  /** Ends what it keeps between turns. No turn runs. */
+  /** Ends what the engine keeps between turns. Called when no turn runs. */
   close?(): Promise<void>
 }

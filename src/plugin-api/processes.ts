@@ -1,47 +1,51 @@
-import type { ProcessExit, SpawnOptions, TerminalSize } from './environment.ts'
+import type { ProcessExit, SpawnOptions, TerminalSize } from './process.ts'
 
 /**
- * Processes that nobody has to stay connected to, each with the last of its output. They end with the environment's
- * processes, not with the server. All but `start` and `list` throw process_not_found for a pid that is not here.
+ * Background processes, each with the last of its output. They need no connection, and outlive the server. All methods but
+ * `start` and `list` throw process_not_found for an unknown pid.
+ *
+ * @example
+ * const { pid } = await environment.processes.start({ command: 'npm run dev', name: 'web' })
+ * const { pieces } = await environment.processes.read(pid, 0, { wait: true })
  */
 export interface EnvironmentProcesses {
-  /** Throws `conflict` when too many run already; ended ones make room, the oldest first. */
+  /** Throws `conflict` when too many are running. Forgets ended ones to make room, the oldest first. */
   start(options: StartOptions): Promise<ProcessInfo>
-  /** The oldest first. */
+  /** Lists the oldest first. */
   list(): Promise<ProcessInfo[]>
   get(pid: number): Promise<ProcessInfo>
-  /** What there is from a byte offset on, some hundred KB at most. With `wait` it waits until there is something. */
+  /** Reads from a byte offset, some hundred KB at most. With `wait` it waits until there is something to read. */
   read(pid: number, offset: number, options: { wait: boolean; signal?: AbortSignal }): Promise<OutputBatch>
-  /** Resolves when the process has it in its pipe or terminal. Throws `conflict` when it takes no more. */
+  /** Resolves when the bytes are in the process's pipe or terminal. Throws `conflict` when it takes no more input. */
   write(pid: number, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
-  /** Ends the process's stdin after what was written. */
+  /** Ends the process's stdin, after everything that was written. */
   closeStdin(pid: number): Promise<void>
-  /** SIGKILL to every descendant, others to the process's group. Throws `conflict` when it has ended. */
+  /** SIGKILL goes to every descendant, other signals to the process's group. Throws `conflict` when the process has ended. */
   signal(pid: number, name: NodeJS.Signals): Promise<void>
   resize(pid: number, size: TerminalSize): Promise<void>
-  /** Kills the tree and forgets the process. Resolves when nothing of it is alive. */
+  /** Kills the process tree and forgets the process. Resolves when the whole tree is dead. */
   remove(pid: number): Promise<void>
 }
 
 export interface StartOptions extends Omit<SpawnOptions, 'signal'> {
-  /** For people; need not be unique. */
+  /** Shown to people; need not be unique. */
   name?: string
-  /** Waits when what it printed and nobody has read would be overwritten; without it, it never waits. */
+  /** True: the process waits while its unread output fills the buffer. False (default): the oldest output is overwritten. */
   waitForReader?: boolean
 }
 
 export interface ProcessInfo {
   pid: number
   name?: string
-  /** For people: arguments joined by spaces, the end cut off when it is long. */
+  /** Shown to people: the arguments joined by spaces, cut off when they are long. */
   command: string
-  /** Takes input. */
+  /** True when it takes input. */
   stdin: boolean
   pty?: TerminalSize
   startedAt: string
   endedAt?: string
   exit?: ProcessExit
-  /** The output's bytes are counted over stdout and stderr together; those below `outputStart` are gone. */
+  /** Offsets count the bytes of stdout and stderr together; the bytes below `outputStart` are gone. */
   outputStart: number
   outputEnd: number
 }
@@ -49,9 +53,9 @@ export interface ProcessInfo {
 export type OutputStream = 'stdout' | 'stderr'
 
 export interface OutputBatch {
-  /** Of the first byte here: above what was asked for when that is gone, below when there is not so much. */
+  /** The offset of the first byte here: higher than requested when those bytes are gone, lower when there are fewer. */
   offset: number
   pieces: { stream: OutputStream; bytes: Uint8Array }[]
-  /** The process has ended, and there is no more. */
+  /** Present when the process has ended and there is no more output. */
   exit?: ProcessExit
 }

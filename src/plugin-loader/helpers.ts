@@ -1,7 +1,12 @@
 import type { Duplex } from 'node:stream'
 import type { Environment, SpawnOptions } from '../plugin-api/index.ts'
 
-/** What a plugin reports to a caller: the code decides the status. Never put a secret into the message or the details. */
+/**
+ * An error that the API's caller sees: the code decides the HTTP status. Never put a secret into the message or details.
+ *
+ * @example
+ * throw new ApiError('sandbox_unavailable', 'The host of this sandbox does not answer.')
+ */
 export declare class ApiError extends Error {
   constructor(code: PluginErrorCode, message: string, details?: Readonly<Record<string, unknown>>)
   readonly code: string
@@ -17,14 +22,19 @@ export type PluginErrorCode =
   | 'internal_error'
   | 'sandbox_unavailable'
 
-/** What a caller may be told of any error's cause: the message, never a stack. */
+/**
+ * The message of any error or thrown value, without a stack.
+ *
+ * @example
+ * return { status: 'failed', error: { code: 'internal_error', message: messageOf(error) } }
+ */
 export declare function messageOf(error: unknown): string
 
 export interface ShellOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'env' | 'signal'> {
   timeoutMs?: number
-  /** Each of stdout and stderr is kept up to this size (1 MiB); what comes after is read and dropped. */
+  /** How much of each of stdout and stderr is kept (default 1 MiB); the rest is read and dropped. */
   maxOutputBytes?: number
-  /** Sees the output as it comes, before any cut. The command waits while it does. */
+  /** Gets all output as it comes. The command waits for it. */
   onOutput?: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void | Promise<void>
 }
 
@@ -32,38 +42,52 @@ export interface ShellResult {
   stdout: string
   stderr: string
   exitCode: number
-  /** True when stdout or stderr was longer than what is given here. */
+  /** True when stdout or stderr is cut off here. */
   truncated: boolean
 }
 
 /**
- * Runs a command to its end and keeps its output. Throws command_timeout with what was printed; rejects with the
- * signal's reason when it was aborted. Both after the whole process tree is dead.
+ * Runs a command to its end and keeps its output. Rejects with command_timeout, whose details have the output, or after an
+ * abort with the signal's reason; in both cases once the whole process tree is dead.
+ *
+ * @example
+ * const { stdout, exitCode } = await runShell(environment, { command: 'git status --short', timeoutMs: 10_000 })
  */
 export declare function runShell(environment: Environment, options: ShellOptions): Promise<ShellResult>
 
 /**
- * Fills a directory with what a guest needs to run on any Linux of this machine's kind: this executable, the loader and
- * the libraries that it needs. Idempotent. To be mounted read-only in an environment, or copied there.
+ * Fills a directory with everything that the guest needs on any Linux of this machine's architecture: this executable, the
+ * loader and its libraries. Mount it read-only in an environment, or copy it there. Idempotent.
+ *
+ * @example
+ * await installGuest('/var/lib/machines/guest')
+ * await machine.run(guestCommand('/opt/threadbox'), { mounts: { '/opt/threadbox': '/var/lib/machines/guest' } })
  */
 export declare function installGuest(directory: string): Promise<void>
 
-/** The command that starts the guest, where `installGuest`'s directory is at this path. It serves a socket that listens as descriptor 3. */
+/** The command that starts the guest, with `installGuest`'s directory at this path. The guest serves the listening socket at descriptor 3. */
 export declare function guestCommand(directory: string): string[]
 
-/** An environment's `executable`, where `installGuest`'s directory is at this path: agents' own tools run by it. */
+/** The value for `Environment.executable`, with `installGuest`'s directory at this path. Agents' own tools run by it. */
 export declare function executableInside(directory: string): string[]
 
-/** The host's end of a guest: most of an environment. */
+/** The host's end of a guest. It brings most of an environment. */
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
   /** Processes that are still attached. */
   readonly activeCalls: number
   close(): void
-  /** Resolves when the connection is gone; what ran in the foreground is killed by the guest. */
+  /** Resolves when the connection is gone. The guest then kills what ran in the foreground. */
   readonly closed: Promise<void>
 }
 
-/** Resolves when the guest at the other end of the stream has said hello. `onProxy` takes what is to go to `serveProxy`. */
+/**
+ * Connects to the guest at the other end of a stream. Resolves when the guest has answered. Pass the connections that
+ * `onProxy` gets to `PluginContext.serveProxy`.
+ *
+ * @example
+ * const guest = await connectGuest(socket, { onProxy: each => context.serveProxy(environmentId, each) })
+ * const child = await guest.spawn({ command: 'uname -a' })
+ */
 export declare function connectGuest(
   socket: Duplex,
   options?: { onProxy?: (socket: Duplex) => void },

@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * sources are.
  */
 export function typesText(): string {
-  const parts = ['backend', 'disk-space', 'environment', 'processes', 'code', 'engine'].map(
+  const parts = ['backend', 'network', 'disk-space', 'environment', 'process', 'processes', 'code', 'engine'].map(
     part => `../plugin-api/${part}.ts`,
   )
   const sources = [...parts, '../plugin-api/index.ts', '../plugin-suite/scene.ts', './helpers.ts']

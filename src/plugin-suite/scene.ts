@@ -1,28 +1,36 @@
 import type { ModelAccess } from '../plugin-api/index.ts'
 
-/** What an engine is to do in a test. */
+/** What an engine has to do in a test. */
 export type Scene =
   | { does: 'say'; text: string }
-  /** Runs it as a Bash call. */
+  /** Runs the command by a call of the tool Bash. */
   | { does: 'run'; command: string }
-  /** Says words for seconds. */
+  /** Goes on writing for some seconds. */
   | { does: 'say slowly' }
-  /** Tells how many earlier user messages it was given. */
+  /** Replies with the number of earlier user messages that it got. */
   | { does: 'remember' }
   | { does: 'fail at once' }
   | { does: 'fail after a word' }
-  /** Calls a tool with what is no JSON, then one that is not there, then says `recovered`. */
+  /** Calls a tool with input that is not JSON, then a tool that does not exist, then replies `recovered`. */
   | { does: 'call badly' }
   | { does: 'wait for its model for ever' }
   | { does: 'wait for ever after a word' }
 
-/** How an engine is put through the contract suite. A plugin's file exports it as `contract`. */
+/**
+ * What `threadbox plugin test` needs to test an engine. A plugin's file exports it as `contract`.
+ *
+ * @example
+ * export const contract: EngineContract = {
+ *   // An engine whose prompt is a shell script.
+ *   stage: scene => (scene.does === 'say' ? `printf '${scene.text}'` : undefined),
+ * }
+ */
 export interface EngineContract {
-  /** Prepares a scene. Returns the prompt that brings it about, or undefined when the engine cannot do such a thing. */
+  /** Returns the prompt that makes the engine play a scene, or undefined when the engine cannot play it. */
   stage(scene: Scene): string | undefined
   /** A model that plays the scenes, for an engine that needs one. */
   openModel?(): ModelAccess
-  /** Connections to its model that are still open; 0 when it has none. */
+  /** The number of open connections to its model. */
   openCalls?(): number
   close?(): Promise<void>
 }
