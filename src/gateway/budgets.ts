@@ -4,9 +4,9 @@ import { type Spender, type SpentScope, spentUsd } from '../db/model-calls.ts'
 /** What a run's calls may cost, in USD. Absent: no limit. */
 export interface RunBudgets {
   maxBudgetUsd?: number
-  /** With all that the sandbox has spent. */
+  /** For the run and all that its sandbox has spent before. */
   maxSandboxBudgetUsd?: number
-  /** With all that the agent has spent, in every sandbox. */
+  /** For the run and all that its agent has spent before, in every sandbox. */
   maxAgentBudgetUsd?: number
 }
 
@@ -14,36 +14,41 @@ export interface RunBudgets {
 export interface OperatorBudgets {
   threadUsd?: number
   keyDayUsd?: number
-  /** Of the whole server. */
+  /** For the whole server. */
   dayUsd?: number
 }
 
 interface Limit {
-  /** Whose it is, for a person. */
+  /** Whose limit it is, in words for a message. */
   owner: string
   scope: SpentScope
   usd: number
 }
 
+/** Money that is held for a call that has not ended. */
+export interface Reservation {
+  release(): void
+}
+
 export interface Budgets {
   /**
-   * Holds what a call may cost at most, until `release`. A call that fits only if those in flight turn out cheaper waits
-   * for them to end and is looked at again: so no two slip under together, and none is refused for what is not spent.
-   * Resolves to the reason when a budget is used up. Rejects when `signal` aborts while it waits.
+   * Reserves the most that a call can cost, until `release`. A call that fits only if those in flight turn out cheaper
+   * waits for one to end and is checked again: no two exceed a budget together, and no call is refused for money that is
+   * not spent. Resolves to the reason when a budget is used up. Rejects when `signal` aborts while it waits.
    */
   reserve(
     spender: Spender,
     budgets: RunBudgets,
     mostUsd: number,
     signal: AbortSignal,
-  ): Promise<{ release(): void } | { reason: string }>
+  ): Promise<Reservation | { reason: string }>
 }
 
 export function createBudgets(db: Database, operator: OperatorBudgets): Budgets {
   const reservedUsd = new Map<string, number>()
   const waiting = new Set<() => void>()
 
-  function hold(limits: readonly Limit[], usd: number): void {
+  function addReserved(limits: readonly Limit[], usd: number): void {
     for (const { scope } of limits) {
       const key = JSON.stringify(scope)
       const held = (reservedUsd.get(key) ?? 0) + usd
@@ -53,7 +58,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     }
   }
 
-  function look(limits: readonly Limit[]): { reason?: string; isTight: boolean } {
+  function check(limits: readonly Limit[]): { reason?: string; isTight: boolean } {
     let isTight = false
     for (const { owner, scope, usd } of limits) {
       const spent = spentUsd(db, scope)
@@ -63,7 +68,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     return { isTight }
   }
 
-  const released = (signal: AbortSignal) =>
+  const nextRelease = (signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
       const leave = () => {
         waiting.delete(wake)
@@ -86,15 +91,15 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     async reserve(spender, budgets, mostUsd, signal) {
       const limits = limitsOf(spender, budgets, operator)
       for (;;) {
-        const { reason, isTight } = look(limits)
+        const { reason, isTight } = check(limits)
         if (reason !== undefined) return { reason }
         if (!isTight) break
-        await released(signal)
+        await nextRelease(signal)
       }
-      hold(limits, mostUsd)
+      addReserved(limits, mostUsd)
       return {
         release() {
-          hold(limits, -mostUsd)
+          addReserved(limits, -mostUsd)
           for (const wake of [...waiting]) wake()
         },
       }

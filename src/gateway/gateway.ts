@@ -5,27 +5,29 @@ import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import type { ModelAccess } from '../plugin-api/index.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
+import { errorResponse } from './error-response.ts'
 import { tokenOf } from './headers.ts'
 import type { Prices } from './prices.ts'
 import { findModel, nameModel, type Provider } from './providers.ts'
-import { refusal } from './refusal.ts'
+import type { CallUsage } from './recorder.ts'
 import { findRoute, splitPath } from './routes.ts'
-import { type CallUsage, createSession, type GatewayRun, type Inside, type Session } from './session.ts'
+import type { GatewayRun, Inside } from './run.ts'
+import { createRunCalls, type RunCalls } from './run-calls.ts'
 
 export interface GatewayOptions {
   db: Database
   providers: ReadonlyMap<string, Provider>
   prices: Prices
-  /** Where processes in a sandbox have their way to `handle`; `public` only where the server has such an address. */
+  /** Where processes in a sandbox reach `handle`; `public` only when the server has a public URL. */
   origins: { relay: string; public?: string }
   budgets?: OperatorBudgets
   /** `provider/model`, for a run that names none. */
   defaultModel?: string
-  /** Tokens that the default model's window takes. */
+  /** The default model's context window, in tokens. */
   defaultWindow?: number
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
-  /** In place of the network. */
+  /** Used in place of the network. */
   fetch?: typeof fetch
 }
 
@@ -36,25 +38,25 @@ export interface Gateway {
   /** Lets a run call its model. Throws invalid_request when it has none, or the model's provider is not set up. */
   open(run: Omit<GatewayRun, 'model'> & { model?: string }): GatewaySession
   /**
-   * Answers a request to `/gateway/PROVIDER/…` that shows a run's token. A token is good only where its run's processes
-   * are: `from` an environment's relay, or the public URL; without it the request is the server's own. `onAdmitted` is
-   * called when it was. Rejects only when the caller has gone.
+   * Answers a request to `/gateway/PROVIDER/…` that shows a run's token. A token is valid only from where its run's
+   * processes are: `from` names an environment's relay, or the public URL; without it the server itself asks. `onAdmitted`
+   * is called when the token is valid. Rejects only when the caller has gone.
    */
   handle(request: Request, from?: { environmentId: string } | 'public', onAdmitted?: () => void): Promise<Response>
 }
 
 export interface GatewaySession {
-  /** What an engine may know: it is worth nothing once the session is closed. */
+  /** What an engine gets. Its tokens are worth nothing once the session is closed. */
   access: ModelAccess
-  /** The reason, once a budget has refused a call: fit to be shown. */
+  /** The reason, once a budget has refused a call. It may be shown to users. */
   readonly refusal: string | undefined
-  /** What calls have used since the last take; undefined when none has ended. */
+  /** What calls have used since the last take; undefined when none has ended since. */
   takeUsage(): CallUsage | undefined
   /** Revokes the token and ends the calls upstream. Resolves when all calls are stored. Idempotent. */
   close(): Promise<void>
 }
 
-/** Nobody can dial it: in-process calls stay in the process. */
+/** A host that nobody can dial: calls of the server itself do not leave the process. */
 const IN_PROCESS_ORIGIN = 'http://gateway.invalid'
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -62,32 +64,32 @@ export function createGateway(options: GatewayOptions): Gateway {
   const memory = createMemory({ bytes: bounds.modelCallsBytes, freeBytes: bounds.smallBodyBytes })
   const budgets = createBudgets(db, options.budgets ?? {})
   const host = { db, prices, log, memory, budgets, fetch: options.fetch ?? fetch }
-  const sessions = new Map<string, Session>()
+  const runsByToken = new Map<string, RunCalls>()
   const programSecret = randomBytes(32)
-  /** Of a thread, for as long as this server runs. */
-  const programTokenOf = (threadId: string) =>
+  /** The token of a thread's programs, the same for as long as this server runs. */
+  const makeProgramToken = (threadId: string) =>
     `tbp_${createHmac('sha256', programSecret).update(threadId).digest('base64url')}`
 
   const handle: Gateway['handle'] = async (request, from, onAdmitted) => {
     const { pathname } = new URL(request.url)
-    const place = splitPath(pathname)
-    if (!place) return refusal('openai-chat', 404, 'This is no path of the gateway.')
-    // Clients ask whether anyone is there before they have a call to make.
+    const path = splitPath(pathname)
+    if (!path) return errorResponse('openai-chat', 404, 'There is no such path in the gateway.')
+    // Clients check that the server is there before their first call.
     if (request.method === 'HEAD') return new Response(null)
     const token = tokenOf(request.headers) ?? ''
-    const found = sessions.get(token)
-    const session = found && comesFrom(found.inside, from) ? found : undefined
-    const wire = session?.provider.wire ?? providers.get(place.provider)?.wire ?? 'openai-chat'
-    const route = findRoute(session?.provider ?? { wire }, place.rest)
-    if (!session) return refusal(route?.wire ?? wire, 401, 'The token is not known, or its run has ended.')
+    const found = runsByToken.get(token)
+    const calls = found && comesFrom(found.inside, from) ? found : undefined
+    const wire = calls?.provider.wire ?? providers.get(path.provider)?.wire ?? 'openai-chat'
+    const route = findRoute(calls?.provider ?? { wire }, path.rest)
+    if (!calls) return errorResponse(route?.wire ?? wire, 401, 'The token is not known, or its run has ended.')
     onAdmitted?.()
-    if (session.provider.name !== place.provider) {
-      return refusal(route?.wire ?? wire, 403, `This run's provider is ${session.provider.name}.`)
+    if (calls.provider.name !== path.provider) {
+      return errorResponse(route?.wire ?? wire, 403, `This run's provider is ${calls.provider.name}.`)
     }
     if (route?.method !== request.method) {
-      return refusal(route?.wire ?? wire, 403, `${request.method} ${place.rest} is not let through.`)
+      return errorResponse(route?.wire ?? wire, 403, `The gateway does not let ${request.method} ${path.rest} through.`)
     }
-    return await session.call(request, token === session.token ? route : { ...route, anyModel: true })
+    return await calls.answer(request, token === calls.token ? route : { ...route, anyModel: true })
   }
 
   const inProcess = Object.assign(
@@ -103,10 +105,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     open({ model: asked = defaultModel, ...run }) {
       const model = nameModel(asked, defaultModel)
       const { provider, id } = findModel(providers, model)
-      const session = createSession(host, { ...run, model }, provider, id)
-      const programToken = programTokenOf(run.threadId)
-      sessions.set(session.token, session)
-      sessions.set(programToken, session)
+      const calls = createRunCalls(host, { ...run, model }, provider, id)
+      const programToken = makeProgramToken(run.threadId)
+      runsByToken.set(calls.token, calls)
+      runsByToken.set(programToken, calls)
       const path = `/gateway/${provider.name}/v1`
       const known = model === defaultModel ? defaultWindow : undefined
       const contextTokens = known ?? prices.contextTokens(provider, id)
@@ -119,19 +121,19 @@ export function createGateway(options: GatewayOptions): Gateway {
           get insideBaseUrl() {
             return insideOrigin(options.origins, run.inside) + path
           },
-          token: session.token,
+          token: calls.token,
           programToken,
           fetch: inProcess,
           ...(contextTokens !== undefined && { contextTokens }),
         },
         get refusal() {
-          return session.refusal
+          return calls.refusal
         },
-        takeUsage: () => session.takeUsage(),
+        takeUsage: () => calls.takeUsage(),
         async close() {
-          sessions.delete(session.token)
-          if (sessions.get(programToken) === session) sessions.delete(programToken)
-          session.close()
+          runsByToken.delete(calls.token)
+          if (runsByToken.get(programToken) === calls) runsByToken.delete(programToken)
+          calls.close()
         },
       }
     },

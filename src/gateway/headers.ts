@@ -1,7 +1,7 @@
 import type { Provider } from './providers.ts'
 import type { CallWire } from './routes.ts'
 
-/** Credentials of the caller, and what belongs to its own connection. */
+/** The caller's credentials, and headers about its own connection. */
 const dropped = [
   'authorization',
   'x-api-key',
@@ -35,7 +35,7 @@ export function upstreamHeaders(from: Headers, { key }: Provider, wire: CallWire
   for (const name of [...from.keys()]) {
     if (dropped.includes(name) || hopByHop.includes(name) || /^(proxy|x-forwarded)-/.test(name)) headers.delete(name)
   }
-  // What is compressed cannot be metered as it passes.
+  // A compressed answer could not be metered while it passes.
   headers.set('accept-encoding', 'identity')
   if (wire === 'anthropic' && !headers.has('anthropic-version')) headers.set('anthropic-version', '2023-06-01')
   if (!key) return headers
@@ -45,12 +45,12 @@ export function upstreamHeaders(from: Headers, { key }: Provider, wire: CallWire
   return headers
 }
 
-const shown = /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|request-id|x-request-id)$/
+const passed = /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|request-id|x-request-id)$/
 
-/** The headers of the answer: what a client acts on, and nothing of the operator's account. */
+/** The headers of the answer: those that a client acts on, and none about the operator's account. */
 export function answerHeaders({ headers: from, status }: Response): Headers {
-  const headers = new Headers([...from].filter(([name]) => shown.test(name) || name.includes('ratelimit')))
-  // A key that the provider refuses does not get better by asking again.
+  const headers = new Headers([...from].filter(([name]) => passed.test(name) || name.includes('ratelimit')))
+  // A key that the provider refuses stays refused.
   if (status === 401 || status === 403) headers.set('x-should-retry', 'false')
   return headers
 }

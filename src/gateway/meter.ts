@@ -1,13 +1,13 @@
 import { isObject, type JsonObject, objectsOf, parseJson } from '../read/json.ts'
 import type { CallWire } from './routes.ts'
-import { readers, type TokenUsage } from './wires.ts'
+import { type TokenUsage, usageReaders } from './usage-readers.ts'
 
-/** Reads what a call uses from the bytes that pass by. It keeps one event, or one whole answer, and no more. */
+/** Reads a call's usage from the bytes that pass through. It keeps one event, or one whole answer, and no more. */
 export interface Meter {
   push(bytes: Uint8Array): void
-  /** How the answer itself says that it ended, so far; undefined: it has not. */
+  /** How the answer ended by its own account; undefined while it has not said so. */
   end(): 'completed' | 'failed' | undefined
-  /** What was used: as the provider told, else by the size of the request and of what the model said. */
+  /** The usage that the provider reports, else an estimate by the size of the request and of the answer. */
   usage(): TokenUsage
 }
 
@@ -15,7 +15,7 @@ const CHARACTERS_PER_TOKEN = 4
 /** An event or answer beyond this is passed on, but not read. */
 const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024
 
-/** `estimatedInputTokens`: told in place of a provider that tells none. */
+/** `estimatedInputTokens` counts when the provider reports no input. */
 export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTokens: number): Meter {
   const decoder = new TextDecoder()
   const seen: Partial<TokenUsage> = {}
@@ -26,14 +26,14 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   let end: 'completed' | 'failed' | undefined
 
   function read(event: JsonObject): void {
-    const sight = readers[wire](event)
-    // What a stream tells again is the sum so far; some tell all of it only at the end, some then leave the cache out.
-    for (const [name, tokens] of entriesOf(sight.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
-    characters += sight.characters
-    end ??= sight.end
+    const observation = usageReaders[wire](event)
+    // A later event repeats the sum so far. Some report all only at the end, and some leave the cache out there.
+    for (const [name, tokens] of entriesOf(observation.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
+    characters += observation.characters
+    end ??= observation.end
   }
 
-  /** An answer is one object; Gemini streams a list of them to who does not ask for events. */
+  /** Reads an answer that is one object. Without alt=sse, Gemini answers with a JSON array of events. */
   function readWhole(text: string): void {
     const answer = parseJson(text)
     const events = objectsOf(Array.isArray(answer) ? answer : [answer])
@@ -53,14 +53,14 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   function takeKept(): string {
     const text = kept.join('')
     kept = []
-    // What was not read was still said.
+    // Text that was not read still counts by its size.
     if (isDropped) characters += keptCharacters
     keptCharacters = 0
     isDropped = false
     return text
   }
 
-  /** All four wires have an event's data on one line. */
+  /** Reads one line: all four wires have an event's data on one. */
   function takeLine(): void {
     const line = takeKept()
     if (!line.startsWith('data:')) return
@@ -83,33 +83,32 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
       if (start < text.length) keep(text.slice(start))
     },
     end() {
-      // A last line may lack its end; a line that was cut is no JSON, and is not read.
+      // The last line may have no line feed. If it was cut it is not JSON, and is ignored.
       if (isStream) takeLine()
       else if (end === undefined && !isDropped) readWhole(kept.join(''))
       return end
     },
     usage() {
       const input = seen.inputTokens ?? estimatedInputTokens
-      const said = Math.ceil((characters + (isStream ? 0 : keptIfUnread())) / CHARACTERS_PER_TOKEN)
-      // The first event of Anthropic's streams tells one output token: what was said since counts until the last tells all.
-      const output = end === 'completed' ? (seen.outputTokens ?? said) : Math.max(seen.outputTokens ?? 0, said)
+      // A whole answer that was not read counts by its size.
+      const unread = isStream || seen.outputTokens !== undefined ? 0 : keptCharacters
+      const estimated = Math.ceil((characters + unread) / CHARACTERS_PER_TOKEN)
+      // Anthropic's first event counts one output token and the last one all: in between the text's size counts.
+      const output =
+        end === 'completed' ? (seen.outputTokens ?? estimated) : Math.max(seen.outputTokens ?? 0, estimated)
       const cacheReadTokens = Math.min(seen.cacheReadTokens ?? 0, input)
       const cacheWriteTokens = Math.min(seen.cacheWriteTokens ?? 0, input - cacheReadTokens)
       return { inputTokens: input, outputTokens: output, cacheReadTokens, cacheWriteTokens }
     },
   }
-
-  function keptIfUnread(): number {
-    return seen.outputTokens === undefined ? keptCharacters : 0
-  }
 }
 
-/** Tokens of a request by its size. What looks like a file in base64 counts as one image. */
+/** Estimates a request's tokens by its size. What looks like a file in base64 counts as one image. */
 export function estimateTokens(body: string): number {
   let characters = 0
   let images = 0
   let run = 0
-  // By hand, and not by a pattern: a body made for it would have one look at each character a thousand times.
+  // No pattern: a body made for it would have each character examined a thousand times.
   for (let index = 0; index <= body.length; index++) {
     if (isBase64(body.charCodeAt(index))) {
       run += 1

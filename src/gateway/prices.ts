@@ -1,19 +1,19 @@
 import { roundUsd } from '../db/usd.ts'
 import type { Provider } from './providers.ts'
 import type { PriceTable } from './settings.ts'
-import type { TokenUsage } from './wires.ts'
+import type { TokenUsage } from './usage-readers.ts'
 
 export interface Prices {
   /** What a call costs, in USD to the billionth. Zero for a model without a known price, which is logged once. */
   costUsd(provider: Provider, modelId: string, usage: TokenUsage): number
-  /** How many tokens the model's window takes; undefined when that is not known. */
+  /** The model's context window in tokens; undefined when it is not known. */
   contextTokens(provider: Provider, modelId: string): number | undefined
 }
 
 /** Loaded with the first call that needs it: the list takes as long to read as the rest of the server to start. */
 const priceList = () => require('@pydantic/genai-prices') as typeof import('@pydantic/genai-prices')
 
-/** Prices of the list that is built in, under the operator's own. Nothing is fetched. */
+/** The built-in price list, with the operator's own prices before it. Nothing is fetched. */
 export function createPrices(overrides: PriceTable, log: (line: string) => void): Prices {
   const unknown = new Set<string>()
   // A model may be called `constructor`.

@@ -6,33 +6,33 @@ import type { ProviderSetting } from './settings.ts'
 /** Where the calls of a provider's models go. */
 export interface Provider {
   name: string
-  /** What engines are told to speak with it. */
+  /** The API that engines speak with it. */
   wire: ModelAccess['wire']
   /** With the API's version path, without a slash at its end. */
   baseUrl: string
-  /** The real key; undefined: it wants none. It leaves this process only towards `baseUrl`. */
+  /** The real key; undefined when the provider needs none. It leaves this process only towards `baseUrl`. */
   key?: string
-  /** The provider's name in the price list; undefined: what it serves costs nothing. */
+  /** The provider's name in the price list; undefined when its models cost nothing. */
   priceList?: string
-  /** A model of it that codes well, for who names none. */
+  /** A model of this provider that codes well, used when no model is named. */
   defaultModel?: string
 }
 
 export interface ProviderSettings {
   /** `provider/model`. */
   model?: string
-  /** Of the provider that `model` names. */
+  /** The base URL of the provider that `model` names. */
   modelUrl?: string
   modelKey?: string
   providers: Readonly<Record<string, ProviderSetting>>
 }
 
 interface Preset extends Omit<Provider, 'name' | 'key'> {
-  /** The first that is set holds the key; empty: it wants none. */
+  /** Environment variables: the first that is set holds the key. Empty when the provider needs no key. */
   keyNames: string[]
 }
 
-/** The order is that of preference for the agent `coder`. */
+/** In the order in which the agent `coder` prefers them. */
 const presets = new Map<string, Preset>(
   Object.entries({
     anthropic: {
@@ -67,7 +67,7 @@ const presets = new Map<string, Preset>(
   }),
 )
 
-/** The providers that can be called: those with a key, those that want none, and the one that `model` names. */
+/** The providers that can be called: those with a key, those that need none, and the one that `model` names. */
 export function readProviders(
   settings: ProviderSettings,
   environment: Readonly<Record<string, string | undefined>>,
@@ -98,7 +98,7 @@ export function readProviders(
   return providers
 }
 
-/** A model for who names none: of the first provider that has a key. `provider/model`, or undefined. */
+/** The model that is used when none is named: that of the first provider with a key. `provider/model`, or undefined. */
 export function defaultModel(providers: ReadonlyMap<string, Provider>): string | undefined {
   for (const { name, key, defaultModel } of providers.values())
     if (key && defaultModel) return `${name}/${defaultModel}`
@@ -111,7 +111,7 @@ function splitModel(model: string): { provider: string; id: string } {
   return { provider: model.slice(0, Math.max(slash, 0)), id: model.slice(slash + 1) }
 }
 
-/** A name with its provider: one without is of the default model's. Throws invalid_request when there is neither. */
+/** A model's name with its provider, by default that of `fallback`. Throws invalid_request when there is no model. */
 export function nameModel(asked: string | undefined, fallback: string | undefined): string {
   const model = asked ?? fallback
   if (model === undefined) {
@@ -134,7 +134,7 @@ export function findModel(providers: ReadonlyMap<string, Provider>, model: strin
   )
 }
 
-/** The variables that may hold the key of a model's provider. Empty for one that is not built in, or wants none. */
+/** Environment variables that may hold the key of a model's provider. Empty when it is not built in, or needs no key. */
 export const keyNamesOf = (model: string | undefined): readonly string[] =>
   presets.get(splitModel(model ?? '').provider)?.keyNames ?? []
 
@@ -145,7 +145,7 @@ const priced = (name: string): Pick<Provider, 'priceList'> => {
   return priceList === undefined ? {} : { priceList }
 }
 
-/** SDKs differ in whether the version belongs to the base URL: what Anthropic's leaves out is added. */
+/** Adds the API's version where it is missing: Anthropic's SDK, other than others, takes a base URL without it. */
 function trimmed(baseUrl: string, wire: Provider['wire']): string {
   const url = baseUrl.replace(/\/+$/, '')
   const hasVersion = wire === 'anthropic' ? url.endsWith('/v1') : new URL(url).pathname !== '/'

@@ -1,10 +1,10 @@
 const MASK = Buffer.from('***')
 
-/** Takes a secret out of bytes that come in pieces, also where it is cut between two of them. */
+/** Removes a secret from bytes that come in pieces, also where it is split between two pieces. */
 export interface Redactor {
-  /** What can be passed on of these bytes and those held back before. */
+  /** The bytes that can be passed on now, from these and those held back before. */
   push(bytes: Uint8Array): Buffer
-  /** What was held back at the end. */
+  /** The bytes that are still held back. */
   end(): Buffer
 }
 
@@ -35,7 +35,7 @@ export function createRedactor(secret: string | undefined): Redactor {
   }
 }
 
-/** How many bytes at the end may be the beginning of the needle. */
+/** How many of the last bytes may be the beginning of the needle. */
 function beginningAtEnd(bytes: Buffer, needle: Buffer): number {
   for (let length = Math.min(needle.byteLength - 1, bytes.byteLength); length > 0; length--) {
     if (bytes.subarray(bytes.byteLength - length).equals(needle.subarray(0, length))) return length

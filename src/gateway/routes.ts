@@ -1,21 +1,21 @@
 import type { Provider } from './providers.ts'
 
-/** What a call speaks. */
+/** The API that a call uses. */
 export type CallWire = 'anthropic' | 'openai-responses' | 'openai-chat' | 'gemini'
 
 /** A path that the gateway lets through. */
 export interface Route {
   wire: CallWire
   method: 'GET' | 'POST'
-  /** Of the upstream, after the provider's base URL. */
+  /** The upstream path after the provider's base URL. */
   path: string
-  /** Generates, so it is metered and needs a budget. */
+  /** Whether it generates text. It is then metered, and needs a budget. */
   metered: boolean
-  /** The model, where the path and not the body names it. */
+  /** The model, when the path names it in place of the body. */
   model?: string
-  /** What is asked of Gemini's own API, whose base differs from its OpenAI-compatible one. */
+  /** Set for Gemini's own API, whose base URL differs from that of its OpenAI-compatible one. */
   native?: true
-  /** Whatever model the call names, it gets its run's. */
+  /** Set when the call may name any model: it gets its run's model. */
   anyModel?: true
 }
 
@@ -32,7 +32,7 @@ export function splitPath(pathname: string): { provider: string; rest: string } 
   return provider === undefined ? undefined : { provider, rest: rest ?? '' }
 }
 
-/** The route of a path such as `/v1/messages`, or undefined: nothing else is let through. */
+/** The route of a path such as `/v1/messages`; undefined for a path that the gateway does not let through. */
 export function findRoute(provider: Pick<Provider, 'wire'>, rest: string): Route | undefined {
   const [, path = ''] = /^\/v1(?:beta)?(\/.*)$/.exec(rest) ?? []
   if (path === '/models') return { wire: provider.wire, method: 'GET', path, metered: false }
@@ -42,11 +42,11 @@ export function findRoute(provider: Pick<Provider, 'wire'>, rest: string): Route
   return route && { ...route, path }
 }
 
-/** The route with the run's own model in its path, where the path names one. */
+/** The route with the run's own model in its path, when the path names a model. */
 export const withModel = (route: Route, modelId: string): Route =>
   route.model === undefined ? route : { ...route, path: route.path.replace(`/${route.model}:`, `/${modelId}:`) }
 
-/** Where a call goes. A key in the query is the caller's own, and is left out. */
+/** The URL of a call upstream, without a key in the query: that is the caller's token. */
 export function upstreamUrl(provider: Provider, route: Route, search: string): string {
   const base = route.native ? provider.baseUrl.replace(/\/openai$/, '') : provider.baseUrl
   const query = new URLSearchParams(search)

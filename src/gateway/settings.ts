@@ -2,7 +2,7 @@ import type { ModelAccess } from '../plugin-api/index.ts'
 import { isObject, type JsonObject } from '../read/json.ts'
 import { readJson } from '../read/json-text.ts'
 
-/** USD per million tokens. Cache tokens cost as input where they have no price of their own. */
+/** USD per million tokens. Cache tokens without a price of their own cost as input. */
 export interface ModelPrice {
   input: number
   output: number
@@ -18,7 +18,7 @@ export interface ProviderSetting {
   wire: ModelAccess['wire']
   /** With the API's version path. */
   baseUrl: string
-  /** The environment variable with its key; undefined: it wants none. */
+  /** The environment variable that holds the key; undefined when the provider needs no key. */
   keyEnv?: string
 }
 
@@ -46,7 +46,7 @@ export function parseProviders(text: string): Record<string, ProviderSetting> {
 /** Provider names are part of paths and of model names. */
 const isProviderName = (name: string): boolean => /^[a-z0-9][a-z0-9-]{0,63}$/.test(name)
 
-/** Throws when it is no http or https URL, or holds credentials. */
+/** Normalizes a base URL. Throws when it is not http or https, or has credentials, a query or a hash. */
 export function parseBaseUrl(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { OperatorBudgets, RunBudgets } from '../../src/gateway/budgets.ts'
-import type { GatewayRun } from '../../src/gateway/session.ts'
+import type { GatewayRun } from '../../src/gateway/run.ts'
 import { cleanUpAfterEach } from '../runs/support.ts'
 import { call, DOLLAR_A_TOKEN, gatewayScene, wireCases } from './support.ts'
 

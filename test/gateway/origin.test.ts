@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Gateway } from '../../src/gateway/gateway.ts'
-import type { Inside } from '../../src/gateway/session.ts'
+import type { Inside } from '../../src/gateway/run.ts'
 import { cleanUpAfterEach } from '../runs/support.ts'
 import { gatewayScene } from './support.ts'
 

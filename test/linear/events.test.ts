@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { streamText } from 'ai'
 import { openMcpServers } from '../../plugins/ai-sdk/mcp/servers.ts'
-import { startCall } from '../../src/gateway/call.ts'
+import { startModelCall } from '../../src/gateway/model-call.ts'
 
 /** What a server may send in place of events, at once. The parser took minutes for it. */
 const breaks = new TextEncoder().encode(`data: {}\n\n${'\r'.repeat(4 * 1024 * 1024)}`)
@@ -34,7 +34,7 @@ test('an MCP server that sends nothing but line breaks does not hold the server 
 
 test('a model that sends nothing but line breaks does not hold the server up: regression', async () => {
   const { promise: ended, resolve } = Promise.withResolvers<string>()
-  const call = startCall({
+  const call = startModelCall({
     provider: { name: 'p', key: 'a-key-of-the-provider' },
     route: { wire: 'anthropic', method: 'POST' },
     url: 'http://a.example/',

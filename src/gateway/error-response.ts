@@ -13,10 +13,10 @@ const kinds = {
   502: { anthropic: 'api_error', openai: 'server_error', gemini: 'UNAVAILABLE' },
 } as const
 
-export type RefusalStatus = keyof typeof kinds
+export type ErrorStatus = keyof typeof kinds
 
-/** The gateway's own error, in the shape of the provider's. Clients try again only what may get better. */
-export function refusal(wire: CallWire, status: RefusalStatus, message: string, code?: string): Response {
+/** An error of the gateway itself, in the form of the provider's errors. Clients retry only what may succeed later. */
+export function errorResponse(wire: CallWire, status: ErrorStatus, message: string, code?: string): Response {
   const kind = kinds[status]
   const retry = status === 429 || status >= 502 || status === 408
   return Response.json(bodyOf(wire, status, message, code ?? kind.openai), {

@@ -1,21 +1,21 @@
 import { EVENT_BYTES, partsOf } from '../read/bytes.ts'
+import { errorResponse } from './error-response.ts'
 import { answerHeaders, upstreamHeaders } from './headers.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { Provider } from './providers.ts'
 import { createRedactor } from './redact.ts'
-import { refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
-import type { TokenUsage } from './wires.ts'
+import type { TokenUsage } from './usage-readers.ts'
 
-/** A call that may go. */
-export interface Outgoing {
+/** A call that was admitted. */
+export interface ModelCallRequest {
   provider: Provider
   route: Route
   url: string
-  /** The caller's. */
+  /** The caller's headers. */
   headers: Headers
   body: string | undefined
-  /** Told when the provider tells nothing. */
+  /** Counts when the provider reports no usage. */
   estimatedInputTokens: number
   fetch: typeof fetch
   /** Says one line to the operator. Never a secret. */
@@ -29,19 +29,19 @@ export interface Outcome {
   usage: TokenUsage
 }
 
-export interface Call {
+export interface ModelCall {
   /** The answer, as it comes. Rejects when the call was aborted before it began. */
   answer: Promise<Response>
-  /** Ends the call upstream, now. What was seen of it is its outcome. Idempotent. */
+  /** Ends the call upstream at once. Its outcome is what has passed so far. Idempotent. */
   abort(): void
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
 const nothing: TokenUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
 
-/** Sends a call upstream. What it answers passes at the caller's pace: one piece at most is held here. */
-export function startCall(outgoing: Outgoing): Call {
-  const { provider, route, log } = outgoing
+/** Sends a call upstream. The answer passes at the caller's pace: at most one piece is held here. */
+export function startModelCall(request: ModelCallRequest): ModelCall {
+  const { provider, route, log } = request
   const upstream = new AbortController()
   let meter: Meter | undefined
   let isOver = false
@@ -49,59 +49,59 @@ export function startCall(outgoing: Outgoing): Call {
   function finish(status: Outcome['status'], usage: TokenUsage): void {
     if (isOver) return
     isOver = true
-    outgoing.onEnd({ status, usage })
+    request.onEnd({ status, usage })
   }
 
   function abort(): void {
-    // It was sent whole: without an answer, the provider bills its input all the same.
-    const asked = { ...nothing, inputTokens: outgoing.estimatedInputTokens }
+    // The request was sent, so the provider bills its input even if no answer came.
+    const inputOnly = { ...nothing, inputTokens: request.estimatedInputTokens }
     const ended = meter?.end()
-    finish(ended ?? 'aborted', meter?.usage() ?? asked)
+    finish(ended ?? 'aborted', meter?.usage() ?? inputOnly)
     upstream.abort()
   }
 
   async function send(): Promise<Response> {
     try {
-      return await outgoing.fetch(outgoing.url, {
+      return await request.fetch(request.url, {
         method: route.method,
-        headers: upstreamHeaders(outgoing.headers, provider, route.wire),
+        headers: upstreamHeaders(request.headers, provider, route.wire),
         signal: upstream.signal,
-        // Another host must not get the key.
+        // A redirect must not take the key to another host.
         redirect: 'manual',
-        ...(outgoing.body !== undefined && { body: outgoing.body }),
+        ...(request.body !== undefined && { body: request.body }),
       })
     } catch (error) {
       if (isOver) throw error
       finish('failed', nothing)
       log(`${provider.name} cannot be reached${codeOf(error)}`)
-      return refusal(route.wire, 502, `The model provider ${provider.name} cannot be reached.`)
+      return errorResponse(route.wire, 502, `The model provider ${provider.name} cannot be reached.`)
     }
   }
 
   async function answer(): Promise<Response> {
-    // Who starts a call must know it before it can end.
+    // One microtask later, so that the caller has the call before onEnd can be called.
     await Promise.resolve()
     const response = await send()
     upstream.signal.throwIfAborted()
     if (isOver) return response
     if (response.ok) return pass(response)
     log(`${provider.name} answered ${response.status}`)
-    const text = await scrubbed(response, provider.key).catch(() => '')
+    const text = await readError(response, provider.key).catch(() => '')
     upstream.abort()
     finish('failed', nothing)
-    if (response.status < 400) return refusal(route.wire, 502, `${provider.name} answered ${response.status}.`)
+    if (response.status < 400) return errorResponse(route.wire, 502, `${provider.name} answered ${response.status}.`)
     return new Response(text, { status: response.status, headers: answerHeaders(response) })
   }
 
   function pass(response: Response): Response {
     const { status, body } = response
     const isStream = /^text\/event-stream/i.test(response.headers.get('content-type') ?? '')
-    const passed = createMeter(route.wire, isStream, outgoing.estimatedInputTokens)
+    const passed = createMeter(route.wire, isStream, request.estimatedInputTokens)
     meter = passed
     const isAnswer = isStream && route.metered
     if (!body) {
       finish(isAnswer ? 'failed' : 'completed', isAnswer ? passed.usage() : nothing)
-      if (isAnswer) return refusal(route.wire, 502, cutShort().message)
+      if (isAnswer) return errorResponse(route.wire, 502, cutShort().message)
       return new Response(null, { status, headers: answerHeaders(response) })
     }
     const reader = body.getReader()
@@ -133,7 +133,7 @@ export function startCall(outgoing: Outgoing): Call {
       const wasOver = isOver
       const end = passed.end()
       finish(end ?? 'failed', passed.usage())
-      // To close what was cut would give half an answer the look of a whole one.
+      // Closing a stream that was cut would make half an answer look whole.
       const isCut = isAnswer && end === undefined && !wasOver
       if (isCut) controller.error(cutShort(cause))
       else if (end === 'completed' || cause === undefined) controller.close()
@@ -149,7 +149,7 @@ export function startCall(outgoing: Outgoing): Call {
   return { answer: answer(), abort }
 }
 
-/** A stream that came to its end, or lost its connection, without the event that ends an answer. */
+/** The stream ended, or lost its connection, before the event that ends an answer. */
 class StreamEnded extends Error {
   readonly code = 'STREAM_ENDED'
 
@@ -158,8 +158,8 @@ class StreamEnded extends Error {
   }
 }
 
-/** An error's text, bounded. */
-async function scrubbed(response: Response, key: string | undefined): Promise<string> {
+/** Reads an error's text, at most MAX_ERROR_BYTES, without the key. */
+async function readError(response: Response, key: string | undefined): Promise<string> {
   const redactor = createRedactor(key)
   const pieces: Uint8Array[] = []
   let byteLength = 0

@@ -3,25 +3,25 @@ import type { CallWire } from './routes.ts'
 
 /** Tokens of a call. */
 export interface TokenUsage {
-  /** Those of the cache are among them. */
+  /** Those read from and written to the cache are included. */
   inputTokens: number
   outputTokens: number
   cacheReadTokens: number
   cacheWriteTokens: number
 }
 
-/** What one event of a stream, or one whole answer, tells. */
-export interface Sight {
-  /** What is known better now. */
+/** What one event of a stream, or one whole answer, reports. */
+export interface Observation {
+  /** The counts that this event reports. */
   usage?: Partial<TokenUsage>
-  /** Characters that the model said in it. */
+  /** Characters of the model's text in this event. */
   characters: number
-  /** The call came to its end, well or not. */
+  /** Set when the call has ended. */
   end?: 'completed' | 'failed'
 }
 
-/** How to read each wire. What an upstream sends is not trusted: all that is no sane number counts as absent. */
-export const readers: Readonly<Record<CallWire, (event: JsonObject) => Sight>> = {
+/** How to read each wire. The provider is not trusted: a count that is not a sane number is ignored. */
+export const usageReaders: Readonly<Record<CallWire, (event: JsonObject) => Observation>> = {
   anthropic(event) {
     const usage = anthropicUsage(objectOf(event.usage) ?? objectOf(objectOf(event.message)?.usage))
     const delta = objectOf(event.delta)
@@ -73,7 +73,7 @@ export const readers: Readonly<Record<CallWire, (event: JsonObject) => Sight>> =
     for (const candidate of candidates) {
       for (const part of objectsOf(objectOf(candidate.content)?.parts)) characters += lengthOf(part.text)
     }
-    // To a prompt that it refuses it gives no candidate.
+    // A refused prompt has no candidate.
     const isRefused = typeof objectOf(event.promptFeedback)?.blockReason === 'string'
     const finished = isRefused || candidates.some(candidate => typeof candidate.finishReason === 'string')
     return {
@@ -88,7 +88,7 @@ export const readers: Readonly<Record<CallWire, (event: JsonObject) => Sight>> =
   },
 }
 
-/** Anthropic counts what the cache has beside the input. A stream tells the input first and, maybe, again at its end. */
+/** Anthropic does not include the cache in its input tokens. A stream reports the input first, and may repeat it at its end. */
 function anthropicUsage(usage: JsonObject | undefined): Partial<TokenUsage> {
   const input = count(usage?.input_tokens)
   const cacheReadTokens = count(usage?.cache_read_input_tokens)
@@ -97,7 +97,7 @@ function anthropicUsage(usage: JsonObject | undefined): Partial<TokenUsage> {
   return known({ inputTokens: all, outputTokens: count(usage?.output_tokens), cacheReadTokens, cacheWriteTokens })
 }
 
-const endOf = (failed: boolean, completed: boolean): Pick<Sight, 'end'> =>
+const endOf = (failed: boolean, completed: boolean): Pick<Observation, 'end'> =>
   failed ? { end: 'failed' } : completed ? { end: 'completed' } : {}
 
 const count = (value: unknown): number | undefined =>
