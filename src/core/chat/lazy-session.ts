@@ -1,5 +1,5 @@
 import type { GatewaySession } from '../../gateway/gateway.ts'
-import type { CallUsage } from '../../gateway/session.ts'
+import type { CallUsage } from '../../gateway/recorder.ts'
 import type { ModelAccess } from '../../plugin-api/index.ts'
 
 /** A run's way to its model. It is opened when the engine first asks for it: one without a model never opens it. */
