@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
+import { permissionsOf } from '../../src/environment/permissions.ts'
 import { type CommandResult, runCommand } from '../../src/environment/run-command.ts'
 import { ApiError } from '../../src/errors.ts'
 import { chunksUntil } from '../../src/guest/host/chunks-until.ts'
-import { permissionsOf } from '../../src/guest/inside/permissions.ts'
 import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin-api/index.ts'
 import type { Envd } from './envd.ts'
 

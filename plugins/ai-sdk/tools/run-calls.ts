@@ -2,8 +2,8 @@ import type { ToolResultPart } from 'ai'
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineEvent } from '../../../src/plugin-api/index.ts'
 import type { ModelToolCall } from '../model/model-call.ts'
-import { createQueue } from '../queue.ts'
 import { type ToolOutput, toModelError, toModelOutput } from './output.ts'
+import { createQueue } from './queue.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 /** More calls of one answer wait for a place. */

@@ -2,11 +2,11 @@ import { type BigIntStats, constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
 import { excerpt } from '../../bounds.ts'
+import { permissionsOf } from '../../environment/permissions.ts'
 import type { FileInfo } from '../../plugin-api/index.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { GuestError } from '../wire/requests.ts'
 import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
-import { permissionsOf } from './permissions.ts'
 
 const PIECE_BYTES = 256 * 1024
 
