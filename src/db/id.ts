@@ -1,5 +1,4 @@
-/** What an id is of. */
-export type IdPrefix = 'sbx' | 'env' | 'thr' | 'run' | 'msg' | 'key' | 'team' | 'agt' | 'dep' | 'call'
+import type { IdPrefix } from '../model/prefixes.ts'
 
 /** A new id: ids of one prefix sort by the time they were made. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${Bun.randomUUIDv7()}`

@@ -3,6 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { createMemory } from '../async/shared-memory.ts'
 import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
+import { secretPrefixes } from '../model/prefixes.ts'
 import type { ModelAccess } from '../plugin-api/index.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
 import { errorResponse } from './error-response.ts'
@@ -68,7 +69,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const programSecret = randomBytes(32)
   /** The token of a thread's programs, the same for as long as this server runs. */
   const makeProgramToken = (threadId: string) =>
-    `tbp_${createHmac('sha256', programSecret).update(threadId).digest('base64url')}`
+    secretPrefixes.program + createHmac('sha256', programSecret).update(threadId).digest('base64url')
 
   const handle: Gateway['handle'] = async (request, from, onAdmitted) => {
     const { pathname } = new URL(request.url)

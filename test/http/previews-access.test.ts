@@ -184,7 +184,7 @@ test('with a public URL, links and redirects are as they are seen from there', a
   const lines = ['HTTP/1.1 302 Found', 'location: /a', 'set-cookie: a=1', 'content-length: 0', '', '']
   const { headers } = await open(`${outside.url}${path}${raw(...lines)}`)
   expect(headers.get('location')).toBe(`${prefix}/a`)
-  expect(headers.get('set-cookie')).toBe(`tbp_a=1; Path=/base${port}/; SameSite=Lax`)
+  expect(headers.get('set-cookie')).toBe(`tbc_a=1; Path=/base${port}/; SameSite=Lax`)
 })
 
 describe('what a browser may read', () => {

@@ -151,19 +151,19 @@ describe('an answer is for its caller alone: regression', () => {
 
 describe('cookies of a server inside: regression', () => {
   const cookies: [string, string | null][] = [
-    ['a=1', 'tbp_a=1; Path=HOME/; SameSite=Lax'],
-    ['a=1; Path=/', 'tbp_a=1; Path=HOME/; SameSite=Lax'],
+    ['a=1', 'tbc_a=1; Path=HOME/; SameSite=Lax'],
+    ['a=1; Path=/', 'tbc_a=1; Path=HOME/; SameSite=Lax'],
     [
       'a=1; Domain=example.com; Path=/v1; HttpOnly; Max-Age=60',
-      'tbp_a=1; Path=HOME/; HttpOnly; Max-Age=60; SameSite=Lax',
+      'tbc_a=1; Path=HOME/; HttpOnly; Max-Age=60; SameSite=Lax',
     ],
-    ['a=1; SameSite=None; Secure', 'tbp_a=1; Path=HOME/; Secure; SameSite=Lax'],
+    ['a=1; SameSite=None; Secure', 'tbc_a=1; Path=HOME/; Secure; SameSite=Lax'],
     [
       'a=1; SameSite=Strict; Expires=Wed, 21 Oct 2037 07:28:00 GMT',
-      'tbp_a=1; Path=HOME/; SameSite=Strict; Expires=Wed, 21 Oct 2037 07:28:00 GMT',
+      'tbc_a=1; Path=HOME/; SameSite=Strict; Expires=Wed, 21 Oct 2037 07:28:00 GMT',
     ],
-    ['__Host-a=1', 'tbp___Host-a=1; Path=HOME/; SameSite=Lax'],
-    ['tbp_a=1', 'tbp_tbp_a=1; Path=HOME/; SameSite=Lax'],
+    ['__Host-a=1', 'tbc___Host-a=1; Path=HOME/; SameSite=Lax'],
+    ['tbc_a=1', 'tbc_tbc_a=1; Path=HOME/; SameSite=Lax'],
     ['=1', null],
     ['no-pair', null],
     ['a b=1', null],

@@ -168,7 +168,7 @@ describe('a WebSocket', () => {
   test('is asked for as the caller asked, without what is not the server’s to know', async () => {
     const client = new Client(app.url + pathOf(REAL, '/head'), ['one', 'two'], {
       authorization: `Bearer ${app.key}`,
-      cookie: 'session=other; tbp_own=1',
+      cookie: 'session=other; tbc_own=1',
       origin: 'null',
     })
     await client.opened

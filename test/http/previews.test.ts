@@ -38,7 +38,7 @@ describe('a request', () => {
 
   test('says where it is seen from, and nothing of who asks: regression', async () => {
     const text = await seen('/', {
-      cookie: 'session=other; tbp_own=1; tbp_two=2',
+      cookie: 'session=other; tbc_own=1; tbc_two=2',
       origin: app.url,
       referer: `${app.url}/secret`,
       connection: 'x-hop',

@@ -82,7 +82,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'cookies of a preview': text => [
     confineCookies([text, `a=b;${text}`], '/'),
     ownCookies(text),
-    ownCookies(`tbp_${text}`),
+    ownCookies(`tbc_${text}`),
   ],
   'headers of a preview': text => {
     const headers = ['location', 'set-cookie', 'x-a', text].map(name => [name, text] as const)

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { newApiKey } from '../../core/access/access.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { messageOf } from '../../errors.ts'
 import { keyNamesOf } from '../../gateway/providers.ts'
@@ -63,7 +63,7 @@ async function install(
   const variables = variablesFor(options.settings)
   // In place of the one that a first start would print: what it prints is kept in the journal.
   const isNewKey = !hasVariable(before, 'THREADBOX_API_KEY') && !('THREADBOX_API_KEY' in variables)
-  if (isNewKey) variables.THREADBOX_API_KEY = `tbx_${randomBytes(30).toString('base64url')}`
+  if (isNewKey) variables.THREADBOX_API_KEY = newApiKey()
   const keys = await addModelKey(before, variables)
   const environment = withVariables(before, variables)
   const config = await configOf(environment)

@@ -4,6 +4,7 @@ import { findKey, findKeyByHash, insertKey, type KeyRow } from '../../db/keys.ts
 import { findSetting, saveSetting } from '../../db/settings.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
+import { secretPrefixes } from '../../model/prefixes.ts'
 import type { Runtime } from '../runtime.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from './teams.ts'
 
@@ -33,15 +34,17 @@ export interface Grant extends TokenScope {
   expires: number
 }
 
-const KEY_PREFIX = 'tbx_'
-const TOKEN_PREFIX = 'tbt_'
+const TOKEN_PREFIX = secretPrefixes.token
+
+/** A new secret in the format of API keys. */
+export const newApiKey = (): string => secretPrefixes.apiKey + randomBytes(30).toString('base64url')
 
 /** Makes a team's key. It is given here once; the database has its hash. */
 export function createKey(
   db: Database,
   input: { team: string; name: string; expiresAt?: string },
 ): { key: string; row: KeyRow } {
-  const key = KEY_PREFIX + randomBytes(30).toString('base64url')
+  const key = newApiKey()
   const { team, ...rest } = input
   const row = insertKey(db, {
     ...rest,

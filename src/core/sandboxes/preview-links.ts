@@ -1,10 +1,11 @@
 import { ApiError } from '../../errors.ts'
+import { secretPrefixes } from '../../model/prefixes.ts'
 import { type Caller, type Grant, readGrant, writeGrant } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from './sandboxes.ts'
 
 /** What the signed text of a link begins with. */
-export const LINK_PREFIX = 'tbl_'
+export const LINK_PREFIX = secretPrefixes.link
 
 /** Who came by a link, and where it leads. */
 export interface Visitor {

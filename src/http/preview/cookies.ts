@@ -1,8 +1,6 @@
-/**
- * Cookies of servers in sandboxes have this before their names in a browser: all others of this host, which a browser
- * sends too, are not theirs to see.
- */
-const OURS = 'tbp_'
+import { COOKIE_PREFIX } from '../../model/prefixes.ts'
+
+// A server in a sandbox must not see the other cookies of this host, which a browser sends too. The prefix tells them apart.
 
 const MAX_COOKIES = 50
 const MAX_COOKIE_BYTES = 4096
@@ -17,13 +15,17 @@ export function confineCookies(headers: readonly string[], path: string): string
     if (name === undefined || header.length > MAX_COOKIE_BYTES) return []
     const allowed = attributes.filter(attribute => kept.test(attribute))
     const isStrict = allowed.some(attribute => /^samesite/i.test(attribute))
-    return [[`${OURS}${name}=${value}`, `Path=${path}`, ...allowed, ...(isStrict ? [] : ['SameSite=Lax'])].join('; ')]
+    return [
+      [`${COOKIE_PREFIX}${name}=${value}`, `Path=${path}`, ...allowed, ...(isStrict ? [] : ['SameSite=Lax'])].join(
+        '; ',
+      ),
+    ]
   })
 }
 
 /** What of a Cookie header the servers of this preview have set; undefined when that is nothing. */
 export function ownCookies(header: string | null): string | undefined {
   const pairs = (header ?? '').split(';').map(pair => pair.trim())
-  const own = pairs.filter(pair => pair.startsWith(OURS)).map(pair => pair.slice(OURS.length))
+  const own = pairs.filter(pair => pair.startsWith(COOKIE_PREFIX)).map(pair => pair.slice(COOKIE_PREFIX.length))
   return own.length > 0 ? own.join('; ') : undefined
 }
