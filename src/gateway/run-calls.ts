@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Loan, Memory } from '../async/shared-memory.ts'
 import { now } from '../db/id.ts'
 import { ApiError } from '../errors.ts'
+import { secretPrefixes } from '../model/prefixes.ts'
 import { readBody } from '../read/bytes.ts'
 import { parseJson } from '../read/json.ts'
 import type { Budgets, Reservation } from './budgets.ts'
@@ -127,7 +128,7 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
   }
 
   return {
-    token: `tbr_${randomBytes(32).toString('base64url')}`,
+    token: secretPrefixes.run + randomBytes(32).toString('base64url'),
     inside: run.inside,
     provider,
     get refusal() {
