@@ -33,7 +33,8 @@ export function createReservations(host: Host, userIdRanges: UserIdRanges): Rese
   const make = async ({ base, isHostBase, imageMb }: ReservationSpec): Promise<Reservation> => {
     const userIdRange = userIdRanges.take()
     const firstId = getFirstId(userIdRange)
-    const fill = (disk: string) => prepareLayers(disk, base, { firstUid: firstId, firstGid: firstId }, isHostBase)
+    const fill = (disk: string) =>
+      prepareLayers({ disk, base, owner: { firstUid: firstId, firstGid: firstId }, isHostBase })
     const [userNamespace, disk] = await Promise.allSettled([
       openUserNamespace(firstId),
       imageMb === undefined

@@ -14,18 +14,19 @@ import { seccompPolicy } from '../jail/seccomp.ts'
 import { mayWriteLocal, showDirectory } from '../jail/shown.ts'
 
 const WITHIN_MS = 5000
-/** The highest range, which environments reach last. */
+/** The highest range, which environments take last. */
 const PROBE_RANGE = 36_000
 
-/** Removing a nested directory of the lower layer is what fails first when overlays are only half supported. */
+/** Removing a nested directory of the lower layer fails first when overlays are only half supported. */
 const trial = 'rm -rf /nested && test ! -e /nested && echo made >/made && test "$(cat /made)" = made'
 
-/** The loader does all but to run it. */
+/** With --list the loader does everything except running the guest. */
 const [loader = '', ...rest] = executableInside(GUEST_INSIDE)
 const loadGuest = [loader, '--list', ...rest, '>/dev/null'].join(' ')
 
 /**
- * Runs a short command in a jail like an environment's, and loads the guest that is there. `directory` is empty, in the data directory.
+ * Runs a short command in a jail like an environment's and loads `guestThere`, a guest's directory. `directory` is empty and lies
+ * in the data directory.
  */
 export async function probeJail(host: Host, directory: string, nsjail: string, guestThere?: string): Promise<void> {
   const below = (name: string) => join(directory, name)
@@ -37,7 +38,8 @@ export async function probeJail(host: Host, directory: string, nsjail: string, g
   await linkUsr(base)
   if (!host.isRoot) {
     const ids = { firstUid: host.uid, firstGid: host.gid, count: 1 }
-    return enter(directory, nsjail, { base, disk, guest, empty, devices: HOST_DEVICES }, ids, base, command)
+    const staging = { base, disk, guest, empty, devices: HOST_DEVICES }
+    return runTrial({ directory, nsjail, staging, ids, base, command })
   }
   const paths = { staging: stagingDirectory(getDataDirectoryKey(host.dataDirectory), basename(directory)) }
   const staging = openStaging(paths, getFirstId(PROBE_RANGE))
@@ -50,21 +52,25 @@ export async function probeJail(host: Host, directory: string, nsjail: string, g
     }
     attachMount(cloneMount(disk), staging.disk)
     const ids = { firstUid: getFirstId(PROBE_RANGE), firstGid: getFirstId(PROBE_RANGE), count: IDS_PER_JAIL }
-    await enter(directory, nsjail, staging, ids, base, command)
+    await runTrial({ directory, nsjail, staging, ids, base, command })
   } finally {
     closeStaging(paths)
   }
 }
 
-async function enter(
-  directory: string,
-  nsjail: string,
-  staging: StagingMounts,
-  ids: IdMapping,
-  base: string,
-  line: string,
-): Promise<void> {
-  prepareLayers(staging.disk, base, ids, true)
+interface Trial {
+  /** Where the jail's configuration is written. */
+  directory: string
+  nsjail: string
+  staging: StagingMounts
+  ids: IdMapping
+  base: string
+  /** For sh. */
+  command: string
+}
+
+async function runTrial({ directory, nsjail, staging, ids, base, command }: Trial): Promise<void> {
+  prepareLayers({ disk: staging.disk, base, owner: ids, isHostBase: true })
   const { upper, work, local, localWork } = toLayers(staging.disk)
   const config = join(directory, 'jail.cfg')
   const layers = {
@@ -76,12 +82,11 @@ async function enter(
   const { guest, empty, devices } = staging
   const shown = hostDirectories().flatMap(path => showDirectory(path))
   const spec = { ids, ...layers, guest, empty, devices, shown }
-  const command = ['/bin/sh', '-c', line]
-  await writeFile(config, jailConfig({ ...spec, command }))
+  await writeFile(config, jailConfig({ ...spec, command: ['/bin/sh', '-c', command] }))
   await runProgram([nsjail, '--config', config], WITHIN_MS)
 }
 
-/** The least that nsjail does. */
+/** Runs nsjail with as few features as possible. */
 export const runPlain = (nsjail: string) =>
   runProgram([nsjail, '-Mo', '-q', '--chroot', '/', '--', '/bin/true'], WITHIN_MS)
 

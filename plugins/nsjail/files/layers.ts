@@ -4,7 +4,7 @@ import { ApiError } from '../../../src/errors.ts'
 import { erase } from '../host/erase.ts'
 import { plainFiles } from './etc-files.ts'
 
-/** The directories of a jail's disk: what overlays write, and the room they work in. */
+/** The directories of a jail's disk: what its overlays write, and their work directories. */
 export interface Layers {
   upper: string
   work: string
@@ -19,13 +19,13 @@ export const toLayers = (disk: string): Layers => ({
   localWork: join(disk, 'local-work'),
 })
 
-/** The ids outside of the jail's root. */
+/** Ids of the jail's root, as the host has them. */
 interface Owner {
   firstUid: number
   firstGid: number
 }
 
-/** What every root must have; the jail's programs expect it. */
+/** Directories that programs in every jail expect. */
 const expected = [
   { path: 'proc', mode: 0o755 },
   { path: 'dev', mode: 0o755 },
@@ -44,21 +44,31 @@ const localDirectories = [
   ...['share/doc', 'share/man', 'share/man/man1', 'share/man/man5', 'share/man/man7', 'share/applications'],
 ]
 
+export interface NewLayers {
+  /** The disk's directory. */
+  disk: string
+  base: string
+  /** The jail's root. */
+  owner: Owner
+  isHostBase: boolean
+}
+
 /**
  * Fills a new disk, which no jail has seen: the layers, what the base lacks of the expected directories, and with
  * `isHostBase` the directories of /usr/local. Everything belongs to the jail's root.
  */
-export function prepareLayers(disk: string, base: string, owner: Owner, isHostBase: boolean): void {
+export function prepareLayers(newLayers: NewLayers): void {
+  const { disk, owner } = newLayers
   const layers = toLayers(disk)
   for (const path of Object.values(layers)) makeDirectory(path, 0o755, owner)
-  for (const { path, mode } of expected) completeDirectory(layers.upper, base, path, mode, owner)
-  for (const path of rootFiles) completeFile(layers.upper, base, path, owner)
-  if (isHostBase) {
-    for (const path of hostLocalDirectories()) makeDirectory(join(layers.local, path), 0o755, owner)
+  for (const { path, mode } of expected) completeDirectory(newLayers, path, mode)
+  for (const path of rootFiles) completeFile(newLayers, path)
+  if (newLayers.isHostBase) {
+    for (const path of listHostLocalDirectories()) makeDirectory(join(layers.local, path), 0o755, owner)
   }
 }
 
-/** Gives the overlays empty room to work in: what a file system that failed has left there keeps them read-only. No jail runs. */
+/** Empties the overlays' work directories: what a failed file system has left there keeps overlays read-only. No jail may run. */
 export async function renewWork(disk: string, owner: Owner): Promise<void> {
   for (const [name, path] of Object.entries(toLayers(disk))) {
     if (!/work$/i.test(name)) continue
@@ -68,49 +78,48 @@ export async function renewWork(disk: string, owner: Owner): Promise<void> {
 }
 
 /**
- * Refuses to start a jail that has put something else where it is mounted: nsjail, as the host's root or user, would
- * follow a link there. To be called while no process of the jail runs.
+ * Throws when a jail has replaced a directory that is mounted over: nsjail, as the host's root or user, would follow a link
+ * there. To be called while no process of the jail runs.
  */
 export function checkMountTargets(upper: string, base: string, targets: readonly string[]): void {
   for (const target of targets) {
-    const kind = look(join(upper, target)) ?? look(join(base, target))
+    const kind = findStats(join(upper, target)) ?? findStats(join(base, target))
     if (kind?.isDirectory()) continue
     throw new ApiError('sandbox_unavailable', `${target} in the sandbox is not a directory, so it cannot start.`)
   }
 }
 
-/** A directory that the base lacks is made; one that it has behind a link is left to the base. */
-function completeDirectory(upper: string, base: string, path: string, mode: number, owner: Owner): void {
-  if (hasLinkAbove(base, path) || look(join(base, path))) return
+/** Makes a directory that the base lacks. A directory that the base has behind a link is left to the base. */
+function completeDirectory({ disk, base, owner }: NewLayers, path: string, mode: number): void {
+  const { upper } = toLayers(disk)
+  if (hasLinkAbove(base, path) || findStats(join(base, path))) return
   const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
-  const inBase = parent ? look(join(base, parent)) : undefined
-  if (inBase && !look(join(upper, parent))) makeDirectory(join(upper, parent), inBase.mode & 0o7777, owner)
+  const inBase = parent ? findStats(join(base, parent)) : undefined
+  if (inBase && !findStats(join(upper, parent))) makeDirectory(join(upper, parent), inBase.mode & 0o7777, owner)
   makeDirectory(join(upper, path), mode, owner)
 }
 
-function completeFile(upper: string, base: string, path: string, owner: Owner): void {
+function completeFile({ disk, base, owner }: NewLayers, path: string): void {
+  const { upper } = toLayers(disk)
   const content = plainFiles[path] ?? ''
-  const kind = look(join(base, path))
+  const kind = findStats(join(base, path))
   if (hasLinkAbove(base, path) || (kind && (kind.size > 0 || !kind.isFile()))) return
   const parent = path.slice(0, path.lastIndexOf('/'))
-  if (!look(join(upper, parent))) makeDirectory(join(upper, parent), 0o755, owner)
+  if (!findStats(join(upper, parent))) makeDirectory(join(upper, parent), 0o755, owner)
   writeFileSync(join(upper, path), content, { mode: 0o644, flag: 'wx' })
   chownSync(join(upper, path), owner.firstUid, owner.firstGid)
 }
 
 function hasLinkAbove(base: string, path: string): boolean {
   const parts = path.split('/')
-  return parts.slice(1).some((_, index) => look(join(base, ...parts.slice(0, index + 1)))?.isSymbolicLink())
+  return parts.slice(1).some((_, index) => findStats(join(base, ...parts.slice(0, index + 1)))?.isSymbolicLink())
 }
 
-let knownLocal: string[] | undefined
-
-/** The common directories and the host's own top-level ones, less what the host has as a link. */
-function hostLocalDirectories(): string[] {
-  knownLocal ??= [...new Set([...localDirectories, ...pythonDirectories(), ...namesIn('/usr/local')])]
-    .filter(path => !hasLinkAbove('/usr/local', path) && (look(join('/usr/local', path))?.isDirectory() ?? true))
+/** The common directories and the host's own top-level ones, without those that are links on the host. */
+function listHostLocalDirectories(): string[] {
+  return [...new Set([...localDirectories, ...pythonDirectories(), ...namesIn('/usr/local')])]
+    .filter(path => !hasLinkAbove('/usr/local', path) && (findStats(join('/usr/local', path))?.isDirectory() ?? true))
     .sort()
-  return knownLocal
 }
 
 function pythonDirectories(): string[] {
@@ -126,7 +135,7 @@ function namesIn(path: string): string[] {
   }
 }
 
-function look(path: string): Stats | undefined {
+function findStats(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false })
 }
 

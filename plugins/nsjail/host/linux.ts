@@ -35,7 +35,8 @@ class LinuxError extends Error {
   }
 }
 
-function open() {
+/** Opens libc at the first call: a server that runs no jail never does. */
+const libc = lazy(() => {
   const { i32, i64, u32, u64, pointer } = FFIType
   return dlopen('libc.so.6', {
     syscall: { args: [i64, i64, i64, i64, i64, i64], returns: i64 },
@@ -46,14 +47,14 @@ function open() {
     listen: { args: [i32, i32], returns: i32 },
     __errno_location: { args: [], returns: pointer },
   }).symbols
-}
+})
 
-let symbols: ReturnType<typeof open> | undefined
-
-/** libc is opened at the first call: a server that runs no jail never does. */
-function libc(): ReturnType<typeof open> {
-  symbols ??= open()
-  return symbols
+function lazy<T extends object>(open: () => T): () => T {
+  let opened: T | undefined
+  return () => {
+    opened ??= open()
+    return opened
+  }
 }
 
 function checked(call: string, result: number | bigint): number {
@@ -75,7 +76,7 @@ export function makeDevice(path: string, major: number, minor: number): void {
   const target = text(path)
   const result = libc().syscall(SYS_MKNODAT, AT_FDCWD, ptr(target), S_IFCHR | 0o666, (major << 8) | minor, 0)
   checked(`mknod ${path}`, result)
-  // Again, because the server's umask must not close it.
+  // mknod obeys the server's umask; this does not.
   chmodSync(path, 0o666)
 }
 
@@ -86,7 +87,7 @@ export function mountTmpfs(path: string, sizeKb: number, uid: number): void {
   checked(`mount ${path}`, libc().mount(ptr(type), ptr(target), ptr(type), flags, ptr(data)))
 }
 
-/** Takes a mount and all below it out of the tree. False when nothing is mounted there. */
+/** Takes a mount and everything below it out of the tree. False when nothing is mounted there. */
 export function detachMount(path: string): boolean {
   const target = text(path)
   try {
@@ -100,11 +101,11 @@ export function detachMount(path: string): boolean {
 
 export interface CloneOptions {
   readOnly?: boolean
-  /** Ids in the clone are shifted by its map. */
+  /** Its id map shifts the ids of files in the clone. */
   userNamespace?: Descriptor
 }
 
-/** Another mount of a directory, not yet in the tree: it ends with its descriptor unless it is attached. */
+/** Clones the mount of a directory. The clone is not in the tree yet: it ends with its descriptor unless it is attached. */
 export function cloneMount(path: string, { readOnly = false, userNamespace }: CloneOptions = {}): Descriptor {
   const source = text(path)
   const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
@@ -125,7 +126,7 @@ export function cloneMount(path: string, { readOnly = false, userNamespace }: Cl
   }
 }
 
-/** Shows a cloned mount at `to`, whatever the directories above its source forbid. Closes the descriptor. */
+/** Attaches a cloned mount at `to`, whatever the directories above its source forbid. Closes the descriptor. */
 export function attachMount(tree: Descriptor, to: string): void {
   const target = text(to)
   try {
@@ -138,15 +139,14 @@ export function attachMount(tree: Descriptor, to: string): void {
 }
 
 /**
- * Another name for a path, short enough for a socket's address (107 bytes). It is good until `close`: connecting
- * looks it up later.
+ * Gives a path another name that is short enough for a socket's address (107 bytes). Close it after connecting, which looks it up.
  */
 export function openShortPath(path: string): { path: string; close(): void } {
   const directory = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY)
   return { path: `/proc/self/fd/${directory}/${basename(path)}`, close: () => closeSync(directory) }
 }
 
-/** A listening unix socket, replacing what is at its path. */
+/** Makes a listening unix socket. Replaces a file at its path. */
 export function listenUnix(socketPath: string): Descriptor {
   rmSync(socketPath, { force: true })
   const socket = ownDescriptor(checked('socket', libc().socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)))
