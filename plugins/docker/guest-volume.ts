@@ -6,7 +6,7 @@ import { objectOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError, isConflict, isMissing } from './failure.ts'
 import { labels } from './labels.ts'
-import { type TarEntry, tarOf } from './tar.ts'
+import { type TarEntry, writeTar } from './tar.ts'
 
 /**
  * The volume with the guests of all servers that use an engine: a directory for each build, and for each data directory a link
@@ -131,7 +131,7 @@ async function hasFile(engine: DockerEngine, filler: string, name: string): Prom
 }
 
 async function put(engine: DockerEngine, filler: string, entries: readonly TarEntry[]): Promise<void> {
-  await engine.call('PUT', `/containers/${filler}/archive`, { query: { path: MOUNTED_AT }, archive: tarOf(entries) })
+  await engine.call('PUT', `/containers/${filler}/archive`, { query: { path: MOUNTED_AT }, archive: writeTar(entries) })
 }
 
 /**

@@ -7,12 +7,15 @@ export interface TarEntry {
 }
 
 const BLOCK_BYTES = 512
-/** Of a name in the header of ustar. */
+/** Room for a name in the header of ustar. */
 const MAX_NAME_BYTES = 100
 
-/** An archive of root's files, as POSIX ustar. It is read as it is sent: a guest has more than a hundred megabytes. */
-export function tarOf(entries: readonly TarEntry[]): ReadableStream<Uint8Array> {
-  const pieces = piecesOf(entries)
+/**
+ * Writes an archive of root's files, as POSIX ustar. Files are read while it is sent: a guest has more than 100 MB. Own code:
+ * tar-stream would add twelve packages for this one writer.
+ */
+export function writeTar(entries: readonly TarEntry[]): ReadableStream<Uint8Array> {
+  const pieces = writePieces(entries)
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { value, done } = await pieces.next()
@@ -22,11 +25,11 @@ export function tarOf(entries: readonly TarEntry[]): ReadableStream<Uint8Array> 
   })
 }
 
-async function* piecesOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array, void> {
+async function* writePieces(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array, void> {
   for (const entry of entries) {
     const { content } = entry
     const size = content?.size ?? 0
-    yield headerOf(entry, size)
+    yield writeHeader(entry, size)
     let sent = 0
     for await (const bytes of content?.stream() ?? []) {
       sent += bytes.byteLength
@@ -38,7 +41,7 @@ async function* piecesOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Arra
   yield new Uint8Array(2 * BLOCK_BYTES)
 }
 
-function headerOf({ name, mode, target = '' }: TarEntry, size: number): Uint8Array {
+function writeHeader({ name, mode, target = '' }: TarEntry, size: number): Uint8Array {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new Error(`the name is too long for an archive: ${name}`)
   const header = Buffer.alloc(BLOCK_BYTES)
   const number = (value: number, offset: number, length: number) =>

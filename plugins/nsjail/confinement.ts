@@ -4,7 +4,7 @@ import type { EnvironmentRecord } from './host/record.ts'
 import { getFirstId, IDS_PER_JAIL } from './host/user-ids.ts'
 import type { Controller } from './jail/cgroup.ts'
 
-/** What confines an environment, and what could not be limited, each in a line for the operator. */
+/** Lines for the operator on what confines an environment and what could not be limited. */
 export function describeConfinement(host: Host, record: EnvironmentRecord, limited: readonly Controller[]): string[] {
   return [
     `isolation: own namespaces, seccomp, few capabilities, ${identity(host, record)}`,

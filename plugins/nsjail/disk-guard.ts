@@ -7,16 +7,16 @@ import { getEnvironmentPaths, type Host } from './host/layout.ts'
 
 const MB = 1024 * 1024
 const BLOCK_BYTES = 512
-/** A sandbox that has taken this part of the reserve since the disk is low is the one that fills it. */
+/** The reserve's divisor: a sandbox that has grown by this much since the disk became low is filling it. */
 const GROWTH_PART = 16
 
 /**
  * Ends jails before the file systems in their images meet a full disk, which their journals do not survive: below the reserve
- * those that grow, below half of it all. Returns what ends the watch.
+ * the jails that grow, below half of it all jails. Returns a function that ends the watch.
  */
 export function guardDisks(host: Host, environments: ReadonlyMap<string, KeptEnvironment>): () => Promise<void> {
   const { diskSpace, dataDirectory, log } = host
-  /** What the images took when the disk became low. */
+  /** Bytes of each image when the disk became low. */
   const sizes = new Map<string, number>()
   let work: Promise<unknown> | undefined
 
@@ -33,8 +33,8 @@ export function guardDisks(host: Host, environments: ReadonlyMap<string, KeptEnv
   }
 
   const haltIfFilling = async (environment: KeptEnvironment, state: DiskState) => {
-    const isOne = state.level === 'full' || (await hasGrown(environment.id, state.reserveMb))
-    if (isOne) await environment.halt(noSpace(state))
+    const isFilling = state.level === 'full' || (await hasGrown(environment.id, state.reserveMb))
+    if (isFilling) await environment.halt(noSpace(state))
   }
 
   const react = async (state: DiskState) => {
@@ -62,7 +62,7 @@ export function guardDisks(host: Host, environments: ReadonlyMap<string, KeptEnv
   }
 }
 
-/** Ends the jails whose image has met an error: it is mended before their next start. */
+/** Ends the jails whose image has an error; the next start repairs the image. */
 export async function haltFailedDisks(host: Host, environments: ReadonlyMap<string, KeptEnvironment>): Promise<void> {
   const failed = host.isRoot ? await findFailedImages() : new Set<string>()
   if (failed.size === 0) return

@@ -5,12 +5,12 @@ import { hostBase } from './files/host-base.ts'
 import { type Host, hostBaseDirectory } from './host/layout.ts'
 import { getNsjail, guestDirectory } from './host/programs.ts'
 
-/** What jails are made with; each is brought at first need and then kept. */
+/** The programs and the base that jails are made with. Each is installed at the first call and then remembered. */
 export interface Installed {
   nsjail(): Promise<string>
   /** Directory with the guest's executable and libraries. */
   guest(): Promise<string>
-  /** The base made of the host. */
+  /** Directory of the base that is made of the host. */
   hostBase(): Promise<string>
 }
 

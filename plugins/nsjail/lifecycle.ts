@@ -16,21 +16,21 @@ export interface JailLifecycleOptions {
   host: Host
   paths: EnvironmentPaths
   record: EnvironmentRecord
-  /** What cgroups limit here, until a start has told. */
+  /** Controllers that cgroups limit here; replaced by those of the next start. */
   limited: Controller[]
-  /** Connects to its jail, which runs as this process. */
+  /** Connects to its running jail, by the pid of nsjail. */
   join(nsjail: number): Promise<StartedJail>
-  /** Starts its jail; none runs. */
+  /** Starts its jail, which does not run. */
   start(): Promise<StartedJail>
-  /** Called when it is gone. */
+  /** Called once the environment is removed. */
   onRemoved(): void
 }
 
-/** A jail as the home of its guest. */
-export function createJailLifecycle(parts: JailLifecycleOptions): GuestHome {
-  const { host, paths, record } = parts
+/** Starts, reaches, stops and removes the jail of an environment. */
+export function createJailLifecycle(options: JailLifecycleOptions): GuestHome {
+  const { host, paths, record } = options
   const { diskMb } = record.limits
-  let { limited } = parts
+  let { limited } = options
 
   const connectionOf = (jail: StartedJail): GuestConnection => {
     limited = jail.limited
@@ -46,23 +46,23 @@ export function createJailLifecycle(parts: JailLifecycleOptions): GuestHome {
       const running = await findJail(paths)
       if (running !== undefined) {
         try {
-          return connectionOf(await parts.join(running))
+          return connectionOf(await options.join(running))
         } catch (error) {
           host.log(`${paths.id}: its jail is ended and started anew, what ran in it is gone: ${messageOf(error)}`)
           await killJail(paths)
         }
       }
-      return connectionOf(await parts.start())
+      return connectionOf(await options.start())
     },
     async rejoin() {
       const running = await findJail(paths)
-      return running === undefined ? undefined : connectionOf(await parts.join(running))
+      return running === undefined ? undefined : connectionOf(await options.join(running))
     },
     isRunning: async () => (await findJail(paths)) !== undefined,
     stop: () => stopJail(host, paths),
     async remove() {
       await removeEnvironment(host, paths)
-      parts.onRemoved()
+      options.onRemoved()
     },
     ...(!record.hasImage &&
       diskMb !== undefined && {
@@ -71,10 +71,10 @@ export function createJailLifecycle(parts: JailLifecycleOptions): GuestHome {
   }
 }
 
-/** du answers also when files vanish under it, which makes it fail. */
+/** du fails when files vanish while it counts, and prints the sum nevertheless. */
 const diskUsage = 'nice -n 19 du -skx -- "$1" 2>/dev/null; true'
 
-/** MiB that a directory's files take on the disk. What cannot be read is not counted. */
+/** Counts the MiB that a directory's files take on the disk. Unreadable files are not counted. */
 async function usedMb(directory: string): Promise<number> {
   const output = await runProgram(['sh', '-c', diskUsage, 'sh', directory])
   return Math.ceil(Number.parseInt(output, 10) / 1024) || 0

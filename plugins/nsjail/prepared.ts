@@ -1,10 +1,10 @@
-/** One thing of a kind that takes a while to make, kept ready for the next who wants it. */
+/** Keeps one thing ready that takes a while to make. */
 export interface Prepared<K, T> {
-  /** The prepared thing when it is for such a key, else one made now. */
+  /** Takes the prepared thing if it was made for an equal key, else makes one now. */
   take(key: K): Promise<T>
-  /** Makes one ready in the background. A failure is met again, and told, by `take`. */
+  /** Makes one in the background. Failures are dropped here; `take` retries and throws. */
   prepare(key: K): void
-  /** Drops what is ready; resolves when it is gone. */
+  /** Drops the prepared thing; resolves when it is gone. */
   close(): Promise<void>
 }
 

@@ -23,7 +23,7 @@ export async function stopJail(host: Host, paths: EnvironmentPaths): Promise<voi
   }
 }
 
-/** Ends an environment's processes and takes its files away; they are gone when the returned promise is. */
+/** Ends an environment's processes and erases its files. Resolves when they are gone. */
 export async function removeEnvironment(host: Host, paths: EnvironmentPaths): Promise<void> {
   await stopJail(host, paths)
   if (!existsSync(paths.directory)) return
@@ -33,7 +33,7 @@ export async function removeEnvironment(host: Host, paths: EnvironmentPaths): Pr
     await rename(paths.directory, trash)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    // There is not even room for its name there.
+    // A full disk has no room for its name there.
     return erase(paths.directory)
   }
   await erase(trash)

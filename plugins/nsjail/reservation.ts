@@ -6,26 +6,26 @@ import { getFirstId, type UserIdRange, type UserIdRanges } from './host/user-ids
 import { openUserNamespace } from './jail/namespace.ts'
 import { createPrepared, type Prepared } from './prepared.ts'
 
-/** What a new environment of root needs that no other can use. */
+/** Everything that a new environment of root must not share: its user ids, their namespace, its disk. */
 export interface Reservation {
   userIdRange: UserIdRange
   userNamespace: Descriptor
-  /** Undefined where its files go to a directory. */
+  /** Undefined when its files go to a directory. */
   disk: NewDisk | undefined
 }
 
 export interface ReservationSpec {
   base: string
-  /** Of the base's directory: another one may come under its name. */
+  /** Inode of the base's directory: another directory may later have its path. */
   baseInode: number
   isHostBase: boolean
-  /** Undefined where no image is to be made. */
+  /** Undefined when the disk is no image. */
   imageMb: number | undefined
 }
 
-/** Reservations are the same for the same spec, so the next one is made ahead: it takes longer than a jail takes to start. */
+/** A reservation depends only on its spec, so the next one is prepared in the background: making it is slower than starting a jail. */
 export interface Reservations extends Prepared<ReservationSpec, Reservation> {
-  /** Takes one back whose environment could not be made. */
+  /** Releases the reservation of an environment that could not be made. */
   drop(reservation: Reservation): Promise<void>
 }
 

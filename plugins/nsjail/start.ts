@@ -5,9 +5,7 @@ import type { GuestConnection } from '../../src/guest/host/connect.ts'
 import { imageReleased } from './files/disk.ts'
 import { prepareLayers, renewWork, toLayers } from './files/layers.ts'
 import { closeStaging, fillStaging, HOST_DEVICES, openStaging, type StagingMounts } from './files/staging.ts'
-import type { Host } from './host/layout.ts'
 import { getFirstId, IDS_PER_JAIL } from './host/user-ids.ts'
-import type { Installed } from './installed.ts'
 import { areInCgroups, type Controller, enterCgroups, leaveFormerCgroups, makeCgroups } from './jail/cgroup.ts'
 import type { IdMapping } from './jail/config.ts'
 import { dialGuest } from './jail/dial.ts'
@@ -25,10 +23,7 @@ export interface StartedJail {
   limited: Controller[]
 }
 
-export interface JailStart extends JailToRun, DiskToMount {
-  host: Host
-  installed: Installed
-}
+export type JailStart = JailToRun & DiskToMount
 
 /**
  * Starts an environment's jail, which must not run yet, and waits until its guest answers. When it rejects, no process and no

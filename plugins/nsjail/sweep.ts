@@ -15,7 +15,7 @@ import {
 import { detachMount } from './host/linux.ts'
 import { removeDeadProbes } from './jail/cgroup.ts'
 
-/** Removes what a server or a doctor that died has left besides environments: spare disks, probes, drafts of bases. */
+/** Removes leftovers of servers and doctors that died, besides environments: prepared disks, probes, drafts of bases. */
 export async function sweepLeftovers(host: Host): Promise<void> {
   const { dataDirectory } = host
   const spare = preparedDisksDirectory(dataDirectory)
@@ -33,13 +33,13 @@ export async function sweepLeftovers(host: Host): Promise<void> {
   await mkdir(spare, { mode: 0o700 })
 }
 
-/** Erases what removals that were cut short have left. */
+/** Erases leftovers of interrupted removals. */
 export async function emptyTrash(host: Host): Promise<void> {
   const trash = trashDirectory(host.dataDirectory)
   for (const name of await namesIn(trash)) await erase(join(trash, name))
 }
 
-/** Removes the guests of earlier builds. No jail may run: it shows the one that it was started with. */
+/** Removes the guests of earlier builds. No jail may run, because a jail uses the guest that it was started with. */
 export async function eraseOldGuests(current: string): Promise<void> {
   const parent = dirname(current)
   for (const name of await namesIn(parent)) if (name !== basename(current)) await erase(join(parent, name))

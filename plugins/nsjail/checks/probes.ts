@@ -16,7 +16,7 @@ import { remedyFor } from './remedies.ts'
 
 const required = true
 
-/** Tries what environments need, in a jail like theirs, and leaves nothing behind. Takes some milliseconds when all is well. */
+/** Tries everything that environments need, in a jail like theirs, and leaves nothing behind. Takes a few ms when all is well. */
 export async function probeHost(host: Host, executable: string, nsjailPath?: string): Promise<Check[]> {
   const isNew = !existsSync(host.dataDirectory)
   await mkdir(host.dataDirectory, { recursive: true, mode: 0o700 })
@@ -60,7 +60,7 @@ async function hasRanges(): Promise<boolean> {
   })
 }
 
-/** One jail that uses everything. Only when it fails are its parts tried, to tell which. */
+/** Tries one jail that uses everything. Only when that fails are its parts tried, to find the one at fault. */
 async function jailChecks(host: Host, directory: string, executable: string, nsjailPath?: string): Promise<Check[]> {
   let nsjail: string
   let guest: string | undefined
@@ -70,25 +70,25 @@ async function jailChecks(host: Host, directory: string, executable: string, nsj
     return [failed('nsjail', error, 'Install nsjail, or name its executable with --nsjail-path.')]
   }
   try {
-    guest = await guestThere(host.dataDirectory, executable)
+    guest = await findGuest(host.dataDirectory, executable)
   } catch (error) {
     return [failed('guest', error, 'Make room in the data directory, and let the server write there.')]
   }
-  const whole = await outcome(() => probeJail(host, directory, nsjail, guest))
+  const whole = await findProblem(() => probeJail(host, directory, nsjail, guest))
   if (whole === undefined) return passed(host, nsjail)
 
   const fileSystem = await fileSystemChecks(host)
-  const plain = await outcome(() => runPlain(nsjail))
+  const plain = await findProblem(() => runPlain(nsjail))
   if (plain !== undefined) return [failed('nsjail', plain, remedyFor(plain, nsjail)), ...fileSystem]
   const runs: Check = { name: 'nsjail', ok: true, required, detail: nsjail }
-  const seccomp = await outcome(() => runWithSeccomp(nsjail))
+  const seccomp = await findProblem(() => runWithSeccomp(nsjail))
   if (seccomp !== undefined) return [runs, failed('seccomp', seccomp, remedyFor(seccomp, nsjail)), ...fileSystem]
   if (fileSystem.length > 0 && /Invalid argument|EINVAL/.test(whole)) return [runs, ...fileSystem]
-  return [runs, failed(partOf(whole), whole, remedyFor(whole, nsjail)), ...fileSystem]
+  return [runs, failed(findFailedPart(whole), whole, remedyFor(whole, nsjail)), ...fileSystem]
 }
 
-/** The guest of this build as sandboxes get it, made again when it is damaged. Undefined before the first sandbox. */
-async function guestThere(dataDirectory: string, executable: string): Promise<string | undefined> {
+/** Finds this build's guest in the data directory, and repairs it when it is damaged. Undefined before the first sandbox. */
+async function findGuest(dataDirectory: string, executable: string): Promise<string | undefined> {
   const directory = await guestDirectory(dataDirectory, executable).catch(() => undefined)
   if (directory === undefined || !existsSync(directory)) return undefined
   await installGuest(directory, executable)
@@ -97,7 +97,7 @@ async function guestThere(dataDirectory: string, executable: string): Promise<st
 
 const OVERLAY = 0x794c7630
 
-/** What the kernel only calls an invalid argument: an overlay cannot write to another, nor have its owners shifted. */
+/** Explains an "invalid argument" of the kernel: an overlay cannot write to another one, nor have its owners shifted. */
 async function fileSystemChecks({ dataDirectory }: Host): Promise<Check[]> {
   const { type } = await statfs(dataDirectory)
   if (type !== OVERLAY) return []
@@ -106,8 +106,8 @@ async function fileSystemChecks({ dataDirectory }: Host): Promise<Check[]> {
   return [{ name: 'data directory', ok: false, required, detail, remedy }]
 }
 
-/** What of the whole jail a message of the kernel is about. */
-function partOf(problem: string): string {
+/** Which part of the jail the kernel's message refers to. */
+function findFailedPart(problem: string): string {
   if (/mount_setattr|user namespace|unshare/.test(problem)) return 'idmapped mounts'
   return /^(mount|move_mount|open_tree) /.test(problem) ? 'mounts' : 'overlay'
 }
@@ -147,7 +147,7 @@ async function imageCheck(host: Host, directory: string): Promise<Check> {
     const detail = 'need root: the disk limit of a sandbox is watched instead'
     return { name, ok: false, required: false, detail, remedy: 'Run the server as root to limit disks exactly.' }
   }
-  const problem = await outcome(() => probeImages(directory))
+  const problem = await findProblem(() => probeImages(directory))
   if (problem === undefined) return { name, ok: true, required: false, detail: 'ext4 images can be made and mounted' }
   const remedy = 'Install e2fsprogs and give the server loop devices; until then disk limits are watched.'
   return { name, ok: false, required: false, detail: problem, remedy }
@@ -178,8 +178,8 @@ function failed(name: string, problem: unknown, remedy: string | undefined): Che
   return { name, ok: false, required, detail: messageOf(problem), ...(remedy !== undefined && { remedy }) }
 }
 
-/** Undefined when it worked, else why not. */
-async function outcome(attempt: () => Promise<unknown>): Promise<string | undefined> {
+/** Runs an attempt. Undefined when it worked, else the reason why not. */
+async function findProblem(attempt: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await attempt()
     return undefined

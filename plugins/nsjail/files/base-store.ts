@@ -34,7 +34,7 @@ export function openBases(dataDirectory: string): Bases {
     }
     return join(parent, name)
   }
-  /** Servers know their data directory by its real path. */
+  /** Records have real paths. */
   const usersOf = async (name: string) => {
     const path = join(await realpath(parent), name)
     return (await listUsedBases(dataDirectory)).filter(used => used === path).length
@@ -53,9 +53,9 @@ export function openBases(dataDirectory: string): Bases {
         await unpack(readTar(decompress(tarball)), draft, { keepsOwners: process.geteuid?.() === 0 })
         const flaw = findFlaw(draft)
         if (flaw) throw new Error(`it ${flaw}. Wanted is what docker export or debootstrap gives`)
-        // After a loss of power there must be no name of what the disk has not.
+        // A loss of power must not leave a name whose files are not on the disk.
         await runProgram(['sync', '-f', draft], 0).catch(() => {})
-        // Fails when another add was faster: a directory that has something in it is not replaced.
+        // Fails when another add was faster: rename does not replace a directory that is not empty.
         await rename(draft, path).catch(error => {
           throw existsSync(path) ? taken() : error
         })
@@ -80,7 +80,7 @@ export function openBases(dataDirectory: string): Bases {
       if (users > 0) throw inUse(users)
       const draft = join(parent, newDraft())
       await rename(path, draft)
-      // A sandbox that is being made looks for its base once it can be seen here: one of the two notices.
+      // A new sandbox checks its base after its record is written: one of the two notices the other.
       const late = await usersOf(name)
       if (late > 0) {
         await rename(draft, path)
@@ -93,7 +93,7 @@ export function openBases(dataDirectory: string): Bases {
 
 const newDraft = () => `.draft-${process.pid}-${crypto.randomUUID()}`
 
-/** Erases what adds and removals that were cut short have left; those of processes that run are left alone. */
+/** Erases drafts of interrupted adds and removals, unless their process still runs. */
 export async function sweepBases(dataDirectory: string): Promise<void> {
   const parent = namedBasesDirectory(dataDirectory)
   for (const name of await readdir(parent).catch(() => [])) {
@@ -102,7 +102,7 @@ export async function sweepBases(dataDirectory: string): Promise<void> {
   }
 }
 
-/** What each sandbox of a data directory is based on. One whose file is damaged cannot start on anything. */
+/** Lists the base of each sandbox. Undefined for a damaged record, whose sandbox cannot start. */
 async function listUsedBases(dataDirectory: string): Promise<(string | undefined)[]> {
   const ids = (await readdir(sandboxesDirectory(dataDirectory)).catch(() => [])).filter(isSafeId)
   return Promise.all(

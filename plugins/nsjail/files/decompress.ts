@@ -12,7 +12,7 @@ const magics = [
 ]
 const MAGIC_BYTES = 6
 
-/** The bytes of a file that is packed by gzip, xz or zstd, or as they are. The file's name says nothing. */
+/** Unpacks bytes that begin like gzip, xz or zstd; passes others on. */
 export async function* decompress(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const iterator = packed[Symbol.asyncIterator]()
   let first: Buffer = Buffer.alloc(0)
@@ -30,25 +30,25 @@ export async function* decompress(packed: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 function through(packed: AsyncIterable<Uint8Array>, unpacker: Transform): AsyncIterable<Uint8Array> {
-  // What goes wrong is met by who reads.
+  // Errors surface to the consumer of the stream.
   return pipeline(Readable.from(packed), unpacker, () => {})
 }
 
-/** By the program xz: Bun has no such decoder. */
+/** Runs the program xz, because Bun has no such decoder. */
 async function* unxz(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   if (!Bun.which('xz')) throw new Error('it is packed by xz, and the program xz is not here: install xz-utils')
   const child = Bun.spawn(['xz', '-dc'], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', lazy: true })
-  const feed = async () => {
+  const writeInput = async () => {
     for await (const piece of packed) {
       child.stdin.write(piece)
       await child.stdin.flush()
     }
     await child.stdin.end()
   }
-  // It may have ended before it had all: what it says of that is what counts.
-  const fed = feed().catch(() => child.kill())
+  // xz may end before it has read everything: its own message is then the error to report.
+  const written = writeInput().catch(() => child.kill())
   yield* child.stdout
   const problems = await new Response(child.stderr).text()
-  await fed
+  await written
   if ((await child.exited) !== 0) throw new Error(tailOf(problems) || 'it could not be read to its end')
 }

@@ -4,12 +4,12 @@ import type { DiskSpace } from '../../../src/plugin-api/index.ts'
 const MB = 1024 * 1024
 const MAX_MB = 32
 const MIN_MB = 8
-/** Of the reserve: so many sandboxes can have as much on its way at once. */
+/** The reserve's divisor: so many sandboxes can have their most pending at once. */
 const PART = 8
 
 /**
- * Bounds what is written to a mounted image and not yet to the host's disk, where it may find no room: what programs have written
- * lies in memory, by default up to a fifth of it, and goes to the disk even when they have been ended. Kernels before 6.2 cannot.
+ * Bounds the data that is written to a mounted image and not yet to the host's disk, where it may find no room: it waits in
+ * memory, by default up to a fifth of it, and goes to the disk even after its programs have ended. Kernels before 6.2 cannot.
  */
 export async function boundDirtyPages(target: string, diskSpace: DiskSpace | undefined): Promise<void> {
   const { reserveMb = 0 } = diskSpace?.state ?? {}
@@ -21,7 +21,7 @@ export async function boundDirtyPages(target: string, diskSpace: DiskSpace | und
     .catch(() => {})
 }
 
-/** For the next who gets this loop device. */
+/** Resets the bounds, for the next user of this loop device. */
 export async function unboundDirtyPages(device: string): Promise<void> {
   const settings = `/sys/block/${device}/bdi`
   await writeFile(`${settings}/strict_limit`, '0')
@@ -29,7 +29,7 @@ export async function unboundDirtyPages(device: string): Promise<void> {
     .catch(() => {})
 }
 
-/** `major:minor`, as the kernel packs them into a number. */
+/** Unpacks the kernel's device number into `major:minor`. */
 function toDeviceNumbers(device: number): string {
   const number = BigInt(device)
   const major = (number >> 8n) & 0xfffn

@@ -6,7 +6,7 @@ import { cloneMount, detachMount } from '../host/linux.ts'
 import { runProgram } from '../host/run-program.ts'
 import { boundDirtyPages, unboundDirtyPages } from './dirty-pages.ts'
 
-/** Below this size a file system has no room for a journal of its own choice. */
+/** From this size on, mkfs.ext4 chooses the journal's size. */
 const OWN_JOURNAL_FROM_MB = 256
 const JOURNAL_MB = 16
 const RELEASED_WITHIN_MS = 5000
@@ -19,9 +19,9 @@ export interface NewDisk {
 }
 
 /**
- * The disk of an environment as root: a sparse ext4 image of the size that is the limit, mounted through a loop
+ * Makes the disk of an environment, as root: a sparse ext4 image of the size that is the limit, mounted through a loop
  * device. Writing past the limit is "no space left on device", for the environment alone. The image is
- * made in `directory`; `fill` is given the mounted disk. A rejected call leaves nothing.
+ * made in `directory`; `fill` gets the mounted disk. A rejected call leaves nothing.
  */
 export async function makeDisk(
   directory: string,
@@ -36,24 +36,24 @@ export async function makeDisk(
     await Promise.all([format(image, sizeMb), mkdir(target, { mode: 0o700 })])
     await mountImage(image, target, diskSpace)
     fill(target)
-    // What is made of it must be whole after a loss of power, and it is made ahead: nobody waits for this.
+    // The disk must survive a loss of power. It is prepared in the background, so no create waits for this.
     await runProgram(['sync', '-f', target])
     return { image, mount: cloneMount(target) }
   } catch (error) {
     await rm(image, { force: true })
     throw error
   } finally {
-    takeDown(target)
+    detachQuietly(target)
     await rmdir(target).catch(() => {})
   }
 }
 
-/** A root that may not mount may not unmount: what it was told first is what counts. */
-function takeDown(target: string): void {
+/** Without CAP_SYS_ADMIN umount fails too: the error of the mount is the one to report. */
+function detachQuietly(target: string): void {
   try {
     detachMount(target)
   } catch {
-    // The directory then stays too, for the next start to sweep.
+    // The directory stays too; the next start sweeps it.
   }
 }
 
@@ -66,7 +66,7 @@ async function format(path: string, sizeMb: number): Promise<void> {
   await writeFile(path, '', { mode: 0o600, flag: 'wx' })
   await truncate(path, sizeMb * 1024 * 1024)
   const journal = sizeMb < OWN_JOURNAL_FROM_MB ? [] : ['-J', `size=${JOURNAL_MB}`]
-  // The file is all holes: nothing has to be zeroed, now or in the background.
+  // The file is all holes: nothing needs zeroing, now or in the background.
   const lazy = ['-E', 'nodiscard,lazy_itable_init=1,lazy_journal_init=1', '-O', '^resize_inode']
   await runProgram(['mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', ...lazy, ...journal, path])
 }
@@ -78,7 +78,7 @@ export async function mountImage(image: string, target: string, diskSpace?: Disk
   await boundDirtyPages(target, diskSpace)
 }
 
-/** Resolves when no loop device has the image, which is as soon as its last mount is gone. False when one stays. */
+/** Waits until no loop device has the image, which is as soon as its last mount is gone. False when one keeps it. */
 export async function imageReleased(image: string): Promise<boolean> {
   const deadline = performance.now() + RELEASED_WITHIN_MS
   while (await findLoopDevice(image)) {
@@ -88,7 +88,7 @@ export async function imageReleased(image: string): Promise<boolean> {
   return true
 }
 
-/** Does `work`, which is to let go of an image, and waits until it is released, as `imageReleased`. */
+/** Does `work`, which unmounts an image, and waits until the image is released. False when a loop device keeps it. */
 export async function releaseImage(image: string, work: () => Promise<void>): Promise<boolean> {
   const device = await findLoopDevice(image)
   await work()
@@ -97,7 +97,7 @@ export async function releaseImage(image: string, work: () => Promise<void>): Pr
   return isReleased
 }
 
-/** The loop device that has it. */
+/** Finds the loop device that has an image. */
 async function findLoopDevice(image: string): Promise<string | undefined> {
   const devices = (await readdir('/sys/block').catch(() => [])).filter(name => name.startsWith('loop'))
   const files = await Promise.all(
@@ -108,7 +108,7 @@ async function findLoopDevice(image: string): Promise<string | undefined> {
 
 const PROBE_MB = 16
 
-/** Makes, mounts and removes a small image. Rejects with what does not work. */
+/** Makes, mounts and removes a small image. Rejects with the error of the step that fails. */
 export async function probeImages(directory: string): Promise<void> {
   const disk = await makeDisk(directory, PROBE_MB, () => {})
   await dropDisk(disk)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { HOSTNAME } from '../jail/config.ts'
 
-/** The one user of a sandbox who is not of the system. */
+/** The one user of a sandbox beside the system's. */
 const USER = { name: 'user', id: 1000, home: '/home/user', shell: '/bin/bash' }
 const FIRST_HUMAN_ID = 1000
 
@@ -11,7 +11,7 @@ interface GeneratedFile {
   mode: number
 }
 
-/** Files that say where a sandbox is, not where its host is. */
+/** Files that describe the sandbox instead of its host. */
 export const plainFiles: Readonly<Record<string, string>> = {
   'etc/hostname': `${HOSTNAME}\n`,
   'etc/hosts': `127.0.0.1 localhost ${HOSTNAME}\n::1 localhost\n`,
@@ -21,13 +21,13 @@ export const plainFiles: Readonly<Record<string, string>> = {
   'etc/fstab': '',
   'etc/machine-id': '',
   'etc/environment': '',
-  // apt wants one; what the host has installed is in the read-only /usr.
+  // apt needs one. It is empty: programs of the host are in the read-only /usr.
   'var/lib/dpkg/status': '',
   // A node in /usr would install there, which is read-only.
   'home/user/.npmrc': 'prefix=/usr/local\n',
 }
 
-/** The host's system users without passwords, and `user`. */
+/** Generates files with the host's system users, without passwords, and `user`. */
 export async function userFiles(): Promise<GeneratedFile[]> {
   const lines = (await systemLines('/etc/passwd', 7)).map(([name, , uid, gid, , home, shell]) =>
     [name, 'x', uid, gid, '', home, shell].join(':'),
@@ -41,7 +41,7 @@ export async function userFiles(): Promise<GeneratedFile[]> {
   ]
 }
 
-/** The host's system groups without members. */
+/** Generates files with the host's system groups, without members. */
 export async function groupFiles(): Promise<GeneratedFile[]> {
   const groups = (await systemLines('/etc/group', 4)).map(([name, , gid]) => `${name ?? ''}:x:${gid ?? ''}:`)
   groups.push(`${USER.name}:x:${USER.id}:`)
@@ -52,7 +52,7 @@ export async function groupFiles(): Promise<GeneratedFile[]> {
   ]
 }
 
-/** Lines whose id, the third field, is one of the system's. */
+/** Reads the lines whose third field, the id, is one of the system's. */
 async function systemLines(path: string, fields: number): Promise<string[][]> {
   const content = await readFile(path, 'utf8')
   return content

@@ -16,10 +16,10 @@ import { dirname, join } from 'node:path'
 import { syncPath, syncTree } from '../../../src/disk/lasting-files.ts'
 import { groupFiles, plainFiles, userFiles } from './etc-files.ts'
 
-/** Raised when what a host base holds changes: environments made before keep theirs. */
+/** To be raised when the content of a host base changes. Existing environments keep theirs. */
 const VERSION = 2
 
-/** Links into /usr on a merged system; where one is a directory, it is shown read-only like /usr. */
+/** Links into /usr on a merged system. On others they are directories, which are shown read-only like /usr. */
 const usrLinks = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
 
 const directories = [
@@ -28,7 +28,7 @@ const directories = [
   ...['var/log', 'var/mail', 'var/opt', 'var/spool', 'var/tmp'],
 ]
 
-/** What of the host's /etc programs need to run; nothing that says who uses the host, or holds a password. */
+/** Entries of the host's /etc that programs need to run. None names the host's users or holds a password. */
 const allowed = [
   ...['alternatives', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'debian_version', 'os-release', 'localtime'],
   ...['timezone', 'services', 'protocols', 'rpc', 'mime.types', 'magic', 'magic.mime', 'terminfo', 'inputrc'],
@@ -61,8 +61,8 @@ export function hostDirectories(): string[] {
 }
 
 /**
- * The lower layer for environments that have no root file system of their own: a tree in `parent`, made once for this
- * host's release, owned by who calls. Nothing in it was unreadable to the host's other users.
+ * Makes the lower layer for environments without a root file system of their own: a tree in `parent`, made once for this host's
+ * release and owned by the server's user. It holds no file that the host's other users cannot read.
  */
 export async function hostBase(parent: string): Promise<string> {
   const path = join(parent, `host-${await fingerprint()}`)
@@ -107,7 +107,7 @@ async function seed(root: string): Promise<void> {
   await chmod(join(root, 'root'), 0o700)
 }
 
-/** Gives a root the host's links into /usr, and empty directories where the host's own are shown. */
+/** Makes the host's links into /usr, and empty directories where the host's own are mounted. */
 export async function linkUsr(root: string): Promise<void> {
   for (const name of usrLinks) {
     const kind = await lstat(`/${name}`).catch(() => undefined)
@@ -116,7 +116,7 @@ export async function linkUsr(root: string): Promise<void> {
   }
 }
 
-/** Copies links, directories and files that everyone may read; anything else is left out. */
+/** Copies links, and directories and files that everyone may read; skips the rest. */
 async function copy(source: string, target: string): Promise<void> {
   const kind = await lstat(source).catch(() => undefined)
   if (!kind) return
@@ -131,13 +131,13 @@ async function copy(source: string, target: string): Promise<void> {
   }
 }
 
-/** Waits for all of them, also when one fails: then what they made is removed, and none may make more. */
+/** Waits for every work even if one fails: the caller then removes the tree, and no work may still write to it. */
 async function all(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected')
   if (failed?.status === 'rejected') throw failed.reason
 }
 
-/** The mode is set apart: a server's umask must not close the tree to the jail's users. */
+/** Sets the mode explicitly: the server's umask must not close the tree to the jail's users. */
 async function makeDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o755 })
   for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) {

@@ -2,7 +2,7 @@ import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from '../host/run-program.ts'
 
-/** Of ext4's superblock, which begins after so many bytes. */
+/** Offsets in bytes: of ext4's superblock in the image, and of its fields in the superblock. */
 const SUPERBLOCK_AT = 1024
 const SUPERBLOCK_BYTES = 1024
 const STATE_AT = 0x3a
@@ -18,8 +18,8 @@ const WITHIN_MS = 1_800_000
 const check = 'e2fsck "$1" "$2" >/dev/null || test $? -lt 4'
 
 /**
- * Mends the file system of an image that is not mounted, if it was not left in order: the kernel goes on with one that has errors,
- * and makes it read-only at the next. True when it has done something. Rejects when it cannot be mended.
+ * Repairs the file system of an image that is not mounted, if it was not left in order: the kernel mounts one that has errors, and
+ * makes it read-only at the next. True when it was repaired. Rejects when that failed.
  */
 export async function mendImage(image: string, { force = false } = {}): Promise<boolean> {
   const { hasErrors, isClean } = await stateOf(image)
@@ -44,7 +44,7 @@ async function stateOf(image: string): Promise<{ hasErrors: boolean; isClean: bo
 
 const MOUNTED = '/sys/fs/ext4'
 
-/** The images that are mounted and in which the kernel has met an error since they were last in order. */
+/** Finds the mounted images in which the kernel has met an error since their last check. */
 export async function findFailedImages(): Promise<Set<string>> {
   const devices = (await readdir(MOUNTED).catch(() => [])).filter(name => name.startsWith('loop'))
   const failed = new Set<string>()

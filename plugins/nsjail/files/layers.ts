@@ -141,7 +141,7 @@ function findStats(path: string): Stats | undefined {
 
 function makeDirectory(path: string, mode: number, owner: Owner): void {
   mkdirSync(path, { mode })
-  // Again, because the server's umask must not close it.
+  // mkdir obeys the server's umask; this does not.
   chmodSync(path, mode)
   chownSync(path, owner.firstUid, owner.firstGid)
 }

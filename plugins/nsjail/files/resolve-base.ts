@@ -5,14 +5,14 @@ import { ApiError } from '../../../src/errors.ts'
 import { type Host, namedBasesDirectory } from '../host/layout.ts'
 import { isLayerPath } from '../jail/layer-path.ts'
 
-/** The base that is made of the host. */
+/** Name of the base that is made of the host. */
 export const HOST_BASE = 'host'
 
 export const isBaseName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && name !== HOST_BASE
 
 /**
- * The real path of a root file system on the host that an environment may be based on: that of an absolute path, or the
- * one that was added under this name. Throws invalid_request with what is wrong.
+ * Finds the real path of a root file system that an environment may be based on, by its absolute path or by the name that it was
+ * added under. Throws invalid_request with the reason.
  */
 export async function resolveBase(host: Host, base: string): Promise<string> {
   const refuse = (reason: string) => new ApiError('invalid_request', `The base ${base} ${reason}.`)
@@ -36,7 +36,7 @@ export async function resolveBase(host: Host, base: string): Promise<string> {
   return path
 }
 
-/** What makes a directory no root file system for a sandbox. */
+/** Finds the reason why a directory cannot be a sandbox's root file system. Undefined when it can. */
 export function findFlaw(path: string): string | undefined {
   const look = (name: string) => lstatSync(join(path, name), { throwIfNoEntry: false })
   if (!look('bin') && !look('usr')) return 'has no /bin and no /usr: it is no root file system'

@@ -22,7 +22,7 @@ const SIZE_KB = 64
 /** Only root can make nodes: the jails of an ordinary user have the host's. */
 export const HOST_DEVICES = '/dev'
 
-/** `firstId` is the jail's root: only it, and the host's root, can look in. */
+/** Mounts an empty staging directory. `firstId` is the jail's root: only it and the host's root can look in. */
 export function openStaging(paths: Pick<EnvironmentPaths, 'staging'>, firstId: number): StagingMounts {
   if (mkdirSync(stagingRoot, { recursive: true })) chmodSync(stagingRoot, 0o711)
   closeStaging(paths)
@@ -39,7 +39,7 @@ export function openStaging(paths: Pick<EnvironmentPaths, 'staging'>, firstId: n
   return { ...directories, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
 }
 
-/** Nodes of the jail's own, so that it shares no lock and no watch with the host. Undefined where root may make none. */
+/** Makes device nodes for one jail, so that it shares no lock and no watch with the host. Undefined when root may not make nodes. */
 function makeDevices(directory: string): string | undefined {
   mkdirSync(directory, { mode: 0o755 })
   try {
@@ -50,17 +50,17 @@ function makeDevices(directory: string): string | undefined {
   }
 }
 
-/** Shows the lower layer with its owners shifted into the jail's range, and the guest's files read-only. */
+/** Mounts the lower layer with its owners shifted into the jail's range, and the guest's files read-only. */
 export function fillStaging(staging: StagingMounts, base: string, guest: string, userNamespace: Descriptor): void {
   attachMount(cloneMount(base, { userNamespace }), staging.base)
   attachMount(cloneMount(guest, { readOnly: true }), staging.guest)
 }
 
-/** Takes it all away, also what a server that died has left. */
+/** Removes a staging directory with its mounts, also one that a dead server has left. */
 export function closeStaging(paths: Pick<EnvironmentPaths, 'staging'>): void {
   if (!existsSync(paths.staging)) return
   while (detachMount(paths.staging)) {
-    // One more may be below.
+    // Another mount may be below.
   }
   rmdirSync(paths.staging)
 }

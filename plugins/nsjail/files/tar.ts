@@ -1,6 +1,6 @@
-/** One member of a tar archive. Its body is to be read before the next member is asked for. */
+/** One member of a tar archive. Its body can be read until the next member is requested. */
 export interface TarEntry {
-  /** As it was written: nothing is known of where it leads. */
+  /** As the archive has it, unchecked: it may lead anywhere. */
   name: string
   /** `special`: a device or a FIFO. */
   type: 'file' | 'directory' | 'symlink' | 'hardlink' | 'special'
@@ -10,12 +10,12 @@ export interface TarEntry {
   gid: number
   /** Seconds since 1970. */
   modified: number
-  /** A file's bytes; what is not read of them is passed over. */
+  /** A file's bytes. Unread ones are skipped. */
   body: AsyncGenerator<Buffer, void>
 }
 
 const BLOCK = 512
-/** Of a member that describes the next one. */
+/** Limit for a member that describes the next one. */
 const MAX_DESCRIPTION_BYTES = 1024 * 1024
 
 const types: Readonly<Record<string, TarEntry['type']>> = {
@@ -30,29 +30,32 @@ const types: Readonly<Record<string, TarEntry['type']>> = {
   '7': 'file',
 }
 
-/** Reads ustar, pax and GNU archives, without sparse files. Throws an error that names the member that is not valid. */
+/**
+ * Reads ustar, pax and GNU archives, without sparse files. Throws an error that names the invalid member. Own code: tar-stream 3
+ * takes an archive that is cut between two members for a whole one, and reads on behind the end marker.
+ */
 export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void> {
-  const input = inputOf(chunks)
-  let told: Record<string, string> = {}
+  const input = createInput(chunks)
+  let described: Record<string, string> = {}
   for (;;) {
     const header = await input.exactly(BLOCK)
     if (header.every(byte => byte === 0)) break
-    if (numberOf(header, 148, 8) !== checksumOf(header)) throw new Error('it is no tar archive')
+    if (readNumber(header, 148, 8) !== computeChecksum(header)) throw new Error('it is no tar archive')
     const kind = header.toString('latin1', 156, 157)
-    const size = told.size === undefined ? numberOf(header, 124, 12) : Number(told.size)
+    const size = described.size === undefined ? readNumber(header, 124, 12) : Number(described.size)
     if (!Number.isSafeInteger(size) || size < 0) throw new Error('it has a member without a valid size')
     if ('xgLKV'.includes(kind)) {
       if (size > MAX_DESCRIPTION_BYTES) throw new Error('it has a description that is too long')
       const text = await input.exactly(size)
       await input.skip(padding(size))
-      if (kind === 'x') told = { ...told, ...paxOf(text) }
-      if (kind === 'L') told = { ...told, path: textOf(text, 0, size) }
-      if (kind === 'K') told = { ...told, linkpath: textOf(text, 0, size) }
+      if (kind === 'x') described = { ...described, ...parsePax(text) }
+      if (kind === 'L') described = { ...described, path: readText(text, 0, size) }
+      if (kind === 'K') described = { ...described, linkpath: readText(text, 0, size) }
       continue
     }
-    const name = told.path ?? nameOf(header)
+    const name = described.path ?? readName(header)
     const type = types[kind]
-    if (!type || Object.keys(told).some(key => key.startsWith('GNU.sparse'))) {
+    if (!type || Object.keys(described).some(key => key.startsWith('GNU.sparse'))) {
       throw new Error(`${JSON.stringify(name)} is of a kind that is not supported: ${JSON.stringify(kind)}`)
     }
     const bytes = type === 'file' ? size : 0
@@ -60,11 +63,11 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     yield {
       name,
       type: type === 'file' && name.endsWith('/') ? 'directory' : type,
-      linkName: told.linkpath ?? textOf(header, 157, 100),
-      mode: numberOf(header, 100, 8) & 0o7777,
-      uid: Number(told.uid ?? numberOf(header, 108, 8)),
-      gid: Number(told.gid ?? numberOf(header, 116, 8)),
-      modified: Number(told.mtime ?? numberOf(header, 136, 12)),
+      linkName: described.linkpath ?? readText(header, 157, 100),
+      mode: readNumber(header, 100, 8) & 0o7777,
+      uid: Number(described.uid ?? readNumber(header, 108, 8)),
+      gid: Number(described.gid ?? readNumber(header, 116, 8)),
+      modified: Number(described.mtime ?? readNumber(header, 136, 12)),
       body: (async function* () {
         while (left > 0) {
           const piece = await input.some(left)
@@ -74,9 +77,9 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
       })(),
     }
     await input.skip(left + padding(bytes))
-    told = {}
+    described = {}
   }
-  // What follows the end is filling. Who writes it is let finish.
+  // Drain the padding so the writer does not get EPIPE.
   await input.drain()
 }
 
@@ -84,51 +87,51 @@ const padding = (size: number) => (BLOCK - (size % BLOCK)) % BLOCK
 
 const isUstar = (header: Buffer) => header.toString('latin1', 257, 263) === 'ustar\0'
 
-function nameOf(header: Buffer): string {
-  const prefix = isUstar(header) ? textOf(header, 345, 155) : ''
-  const name = textOf(header, 0, 100)
+function readName(header: Buffer): string {
+  const prefix = isUstar(header) ? readText(header, 345, 155) : ''
+  const name = readText(header, 0, 100)
   return prefix ? `${prefix}/${name}` : name
 }
 
-function textOf(bytes: Buffer, from: number, length: number): string {
+function readText(bytes: Buffer, from: number, length: number): string {
   const field = bytes.subarray(from, from + length)
   const end = field.indexOf(0)
   return field.toString('utf8', 0, end < 0 ? length : end)
 }
 
-/** Octal digits, or GNU's binary form of what they cannot hold. */
-function numberOf(header: Buffer, from: number, length: number): number {
+/** Reads octal digits, or GNU's binary form of larger numbers. */
+function readNumber(header: Buffer, from: number, length: number): number {
   const isBinary = ((header[from] ?? 0) & 0x80) !== 0
   if (isBinary) return Number(BigInt.asUintN(63, header.readBigUInt64BE(from + length - 8)))
-  return Number.parseInt(textOf(header, from, length).trim() || '0', 8)
+  return Number.parseInt(readText(header, from, length).trim() || '0', 8)
 }
 
-/** Of all bytes, its own field taken for spaces. */
-function checksumOf(header: Buffer): number {
+/** Sums up all bytes, with spaces for the checksum's own field. */
+function computeChecksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (const [index, byte] of header.entries()) if (index < 148 || index >= 156) sum += byte
   return sum
 }
 
-/** Lines of `LENGTH KEY=VALUE`, where the length is the line's own. */
-function paxOf(bytes: Buffer): Record<string, string> {
-  const told: Record<string, string> = {}
+/** Parses lines of `LENGTH KEY=VALUE`, where the length is the line's own. */
+function parsePax(bytes: Buffer): Record<string, string> {
+  const described: Record<string, string> = {}
   for (let at = 0; at < bytes.byteLength; ) {
     const [, digits = ''] = /^(\d{1,7}) /.exec(bytes.toString('latin1', at, at + 9)) ?? []
     const line = bytes.toString('utf8', at + digits.length + 1, at + Number(digits) - 1)
     const equals = line.indexOf('=')
     if (!digits || equals < 1 || at + Number(digits) > bytes.byteLength) throw new Error('it has a bad description')
-    told[line.slice(0, equals)] = line.slice(equals + 1)
+    described[line.slice(0, equals)] = line.slice(equals + 1)
     at += Number(digits)
   }
-  return told
+  return described
 }
 
-function inputOf(chunks: AsyncIterable<Uint8Array>) {
+function createInput(chunks: AsyncIterable<Uint8Array>) {
   const iterator = chunks[Symbol.asyncIterator]()
   let held: Buffer = Buffer.alloc(0)
 
-  /** Up to so many bytes, at least one. */
+  /** Reads at least one byte and at most `most`. */
   const some = async (most: number): Promise<Buffer> => {
     while (held.byteLength === 0) {
       const { value, done } = await iterator.next()
@@ -156,7 +159,7 @@ function inputOf(chunks: AsyncIterable<Uint8Array>) {
     },
     async drain(): Promise<void> {
       while (!(await iterator.next()).done) {
-        // Nothing of it is wanted.
+        // Padding.
       }
     },
   }

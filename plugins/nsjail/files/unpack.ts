@@ -38,12 +38,12 @@ export async function unpack(
     if (directories.has(path)) return
     const kind = lstatSync(join(root, path), { throwIfNoEntry: false })
     if (kind && !kind.isDirectory()) throw new Error(`${path} is no directory`)
-    // Open to its owner until all is in it.
+    // Its own mode is set at the end, when all members are written.
     if (!kind) mkdirSync(join(root, path), { mode: 0o755 })
     directories.set(path, undefined)
   }
 
-  /** Where a member goes, relative to the root, with its parents made; empty for the root itself. */
+  /** Makes a member's parents and returns its path relative to the root; empty for the root itself. */
   const resolveMember = (name: string): string => {
     const parts = name.split('/').filter(part => part !== '' && part !== '.')
     if (parts.includes('..')) throw new Error('it leads out of the archive')
@@ -85,14 +85,14 @@ export async function unpack(
       throw new Error(`${JSON.stringify(entry.name)}: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  // The deepest first: one that is closed to its owner closes what is below it.
-  for (const [path, told] of [...directories].sort(([a], [b]) => b.length - a.length)) {
-    chmodSync(join(root, path), told?.mode ?? 0o755)
-    if (told) utimesSync(join(root, path), told.modified, told.modified)
+  // The deepest first: a directory that its owner may not enter hides the ones below it.
+  for (const [path, member] of [...directories].sort(([a], [b]) => b.length - a.length)) {
+    chmodSync(join(root, path), member?.mode ?? 0o755)
+    if (member) utimesSync(join(root, path), member.modified, member.modified)
   }
 }
 
-/** What an earlier member of the same name has left; a directory stays. */
+/** Removes the file of an earlier member of the same name; a directory stays. */
 function removeOld(path: string, next: TarEntry['type']): void {
   const kind = lstatSync(path, { throwIfNoEntry: false })
   if (!kind || (kind.isDirectory() && next === 'directory')) return
@@ -106,7 +106,7 @@ async function writeFile(path: string, entry: TarEntry, keepsOwners: boolean): P
     for await (const piece of entry.body) {
       for (let at = 0; at < piece.byteLength; ) at += writeSync(file, piece, at)
     }
-    // The owner first: a change of it takes the setuid bit away.
+    // The owner first: a change of owner clears the setuid bit.
     if (keepsOwners) fchownSync(file, entry.uid, entry.gid)
     fchmodSync(file, entry.mode)
     futimesSync(file, entry.modified, entry.modified)

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 
-/** An open file of this process. Closing it again does nothing, so every owner on its way may. */
+/** An open file of this process. Its `close` is idempotent, so each function that it passes through may close it. */
 export interface Descriptor {
   readonly number: number
   close(): void

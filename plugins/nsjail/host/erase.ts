@@ -9,7 +9,7 @@ export async function erase(path: string): Promise<void> {
   try {
     await remove()
   } catch {
-    // Directories that forbid it to their owner, who is not root.
+    // A non-root owner needs u+rwx before rm can descend.
     await runProgram(['chmod', '-R', 'u+rwX', '--', path], 0).catch(() => {})
     await remove()
   }

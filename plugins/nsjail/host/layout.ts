@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { isSafeId } from '../../../src/guest/host/guest-backend.ts'
 import type { DiskSpace } from '../../../src/plugin-api/index.ts'
 
-/** What every part of the backend needs to know of the server. */
+/** The server's user and data directory, for every part of the backend. */
 export interface Host {
   dataDirectory: string
   /** Root gives each jail a range of user ids of its own; an ordinary user has one id for all. */
@@ -14,7 +14,7 @@ export interface Host {
   log(line: string): void
 }
 
-/** Where one environment's things are. Only `diskDirectory` holds what a jail can write. */
+/** Paths and names of one environment. A jail can write only to `diskDirectory` or `image`. */
 export interface EnvironmentPaths {
   id: string
   directory: string
@@ -24,23 +24,23 @@ export interface EnvironmentPaths {
   log: string
   /** Written by the launcher before it becomes nsjail: its pid, and the `key`. */
   pid: string
-  /** Of the data directory. */
+  /** The data directory's key. */
   key: string
   /** Name of its cgroups. */
   cgroup: string
-  /** File system image that is the environment's disk, where images can be mounted. */
+  /** File system image that is the environment's disk, if images can be mounted here. */
   image: string
-  /** Directory that holds its files where they cannot. */
+  /** Directory that holds its files if images cannot be mounted. */
   diskDirectory: string
-  /** Mounts of a jail that is starting, as root. Gone when it has started. */
+  /** Directory of the mounts while root starts the jail. It is removed when the jail has started. */
   staging: string
 }
 
 export const stagingRoot = '/run/threadbox'
 
 /**
- * Tells a data directory from all others on this machine, also from its copies, which have the same files: names outside of it
- * carry this. It is another one after a move to another file system; nothing of a jail lasts through that.
+ * A key that no other data directory on this machine has, not even a copy with the same files. Names outside of the data directory
+ * carry it. It changes with a move to another file system, which no jail survives.
  */
 export function getDataDirectoryKey(dataDirectory: string): string {
   const { dev, ino } = statSync(dataDirectory)
@@ -61,9 +61,9 @@ export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory,
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const preparedDisksDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
 
-/** Of the base that is made of the host. */
+/** Directory of the base that is made of the host. */
 export const hostBaseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
-/** Of those that were added by name. */
+/** Directory of the bases that were added by name. */
 export const namedBasesDirectory = (dataDirectory: string) => join(dataDirectory, 'bases')
 
 const PROBE_PREFIX = '.probe-'

@@ -80,7 +80,7 @@ export function makeDevice(path: string, major: number, minor: number): void {
   chmodSync(path, 0o666)
 }
 
-/** Mounts a tmpfs that only this user, and root, can look into. */
+/** Mounts a tmpfs that only this user and root can enter. */
 export function mountTmpfs(path: string, sizeKb: number, uid: number): void {
   const [type, target, data] = [text('tmpfs'), text(path), text(`size=${sizeKb}k,mode=700,uid=${uid},gid=${uid}`)]
   const flags = MS_NOSUID | MS_NOEXEC

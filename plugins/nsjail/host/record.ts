@@ -6,11 +6,11 @@ import { isObject, objectOf, parseJson } from '../../../src/read/json.ts'
 import type { EnvironmentPaths } from './layout.ts'
 import { isUserIdRange, type UserIdRange } from './user-ids.ts'
 
-/** What an environment is, for as long as it exists. Its file is written last: an environment without it is no more than a try. */
+/** Properties that an environment keeps. The record is written last; a directory without one is an unfinished create and is deleted. */
 export interface EnvironmentRecord {
-  /** Number of its range of user ids. Undefined when it was made by an ordinary user. */
+  /** Undefined when an ordinary user's server made it. */
   userIdRange?: UserIdRange
-  /** The lower layer, on the host. */
+  /** Path of the lower layer on the host. */
   base: string
   /** The base is made of the host: its /usr is shown too. */
   isHostBase: boolean
@@ -22,7 +22,7 @@ export interface EnvironmentRecord {
 const VERSION = 1
 const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 
-/** Writes it beside its paths. The environment exists once the returned function has moved it there. */
+/** Writes a draft of the record. The environment exists once the returned function has renamed the draft. */
 export async function draftRecord(paths: EnvironmentPaths, record: EnvironmentRecord): Promise<() => void> {
   const draft = `${paths.record}.new`
   const { userIdRange: slot, base, isHostBase: host, hasImage: image, limits } = record
@@ -31,7 +31,7 @@ export async function draftRecord(paths: EnvironmentPaths, record: EnvironmentRe
   return () => renameSync(draft, paths.record)
 }
 
-/** Undefined when the environment does not exist. Throws when its file is damaged. */
+/** Undefined when the environment does not exist. Throws when its record is damaged. */
 export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRecord | undefined> {
   const content = await readFile(paths.record, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
@@ -43,10 +43,10 @@ export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRe
   return { ...record, base: await relocateBase(paths, record.base) }
 }
 
-/** A data directory that was moved or copied has brought its bases along: the path is that of where it was made. */
+/** Finds a base in this data directory whose recorded path is that of the data directory that it was moved or copied from. */
 async function relocateBase(paths: EnvironmentPaths, base: string): Promise<string> {
   const [parent, former] = [basename(dirname(base)), dirname(dirname(base))]
-  // A directory of the operator's own may have such a name too.
+  // The operator may have a directory of such a name too.
   const isFormer = !existsSync(former) || existsSync(join(former, 'threadbox.db'))
   if ((parent !== 'base' && parent !== 'bases') || !isFormer) return base
   const own = join(dirname(dirname(paths.directory)), parent, basename(base))

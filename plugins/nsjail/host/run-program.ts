@@ -2,10 +2,10 @@ import { tailOf } from './stderr.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** Programs of the system, found also where a service's PATH leaves sbin out. */
+/** Directories of the system's programs: a service's PATH may lack sbin. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Runs a program of the host with an empty environment; 0 ms is no limit. Rejects with its last words when it fails. */
+/** Runs a program of the host with an empty environment; 0 ms is no limit. Rejects with the end of its stderr when it fails. */
 export async function runProgram(command: readonly string[], timeoutMs = TIMEOUT_MS): Promise<string> {
   const child = Bun.spawn([...command], {
     stdin: 'ignore',

@@ -11,14 +11,14 @@ const MIN_QUOTA_US = 1000
 const REMOVE_WITHIN_MS = 10_000
 const REMOVE_POLL_MS = 2
 
-/** What nsjail and the guest's threads need, beside an environment's own processes. */
+/** Processes for nsjail and the guest's threads, in addition to an environment's own. */
 export const OWN_PROCESSES = 64
 
 export type Controller = 'memory' | 'pids' | 'cpu'
 
 const controllers: readonly Controller[] = ['memory', 'pids', 'cpu']
 
-/** A file and what is written to it. An optional one may be missing: not every kernel has it. */
+/** A value to be written to a file. An optional file may be missing: not every kernel has it. */
 interface Setting {
   file: string
   value: string
@@ -26,21 +26,21 @@ interface Setting {
 }
 
 export interface Cgroups {
-  /** Files that a process writes its pid to, to enter. */
+  /** Files that take the pids of processes that enter. */
   procsFiles: string[]
-  /** What is limited by them. */
+  /** Controllers that limit the environment. */
   limited: Controller[]
 }
 
-/** One tree of all controllers (version 2) or a tree for each (version 1). */
+/** Whether all controllers have one tree (version 2), or one tree each (version 1). */
 const isUnified = () => existsSync(join(ROOT, 'cgroup.controllers'))
 
 const cgroupDirectory = (controller: Controller, id: string) =>
   isUnified() ? join(ROOT, PARENT, id) : join(ROOT, controller, PARENT, id)
 
 /**
- * Makes an environment's cgroups at the root of the tree, where they outlive the server's own. What cannot be written
- * is left out: it is missing in `limited`. Only root makes any.
+ * Makes an environment's cgroups at the root of the tree, where they outlive the server's own. A controller that cannot be
+ * written is missing in `limited`. To be called as root.
  */
 export async function makeCgroups(id: string, limits: Limits): Promise<Cgroups> {
   const procsFiles = new Set<string>()
@@ -63,9 +63,9 @@ export async function makeCgroups(id: string, limits: Limits): Promise<Cgroups> 
 }
 
 /**
- * Moves a jail's nsjail and the processes that it has made into cgroups; what they make later is inside by itself. The
- * kernel lets a first move wait for all CPUs, some 10 ms, so this is done while the guest starts: before it answers,
- * nothing of the sandbox's own has run.
+ * Moves a jail's nsjail and its children into cgroups; processes that they start later inherit them. The kernel makes a first
+ * move wait for all CPUs, some 10 ms, so this is done while the guest starts: no command of the sandbox runs before the guest
+ * answers.
  */
 export async function enterCgroups(nsjail: number, procsFiles: readonly string[]): Promise<void> {
   for (const procsFile of procsFiles) await writeFile(procsFile, String(nsjail))
@@ -82,7 +82,7 @@ export async function areInCgroups(nsjail: number, id: string, procsFiles: reado
   return lists.every(list => count(list) === procsFiles.length)
 }
 
-/** Which controllers can be written here; makes and removes a cgroup, of the data directory's name, to find out. */
+/** Finds the controllers that can be written here, by making and removing a cgroup named after the data directory. */
 export async function probeCgroups(dataDirectory: string): Promise<Controller[]> {
   const id = `${probePrefix(dataDirectory)}${process.pid}`
   try {
@@ -92,7 +92,7 @@ export async function probeCgroups(dataDirectory: string): Promise<Controller[]>
   }
 }
 
-/** Removes what processes that were killed while they tried have left. */
+/** Removes the probe cgroups of processes that were killed. */
 export async function removeDeadProbes(dataDirectory: string): Promise<void> {
   const prefix = probePrefix(dataDirectory)
   const parents = new Set(controllers.map(controller => dirname(cgroupDirectory(controller, prefix))))
@@ -104,7 +104,7 @@ export async function removeDeadProbes(dataDirectory: string): Promise<void> {
 
 const probePrefix = (dataDirectory: string) => `probe-${Bun.hash(realpathSync(dataDirectory)).toString(36)}-`
 
-/** Ends what is left in an environment's cgroups and removes them. Rejects when they stay busy. */
+/** Kills the processes in an environment's cgroups and removes the cgroups. Rejects when they stay busy. */
 export async function removeCgroups(id: string): Promise<void> {
   const directories = new Set(controllers.map(controller => cgroupDirectory(controller, id)))
   for (const directory of directories) {
@@ -113,8 +113,8 @@ export async function removeCgroups(id: string): Promise<void> {
 }
 
 /**
- * Brings what else is in a jail that was started by an earlier version, whose cgroups had the bare id as their name. `nsjail` was
- * found to be this data directory's: that of another may be in cgroups of that name too, and is left alone.
+ * Moves the other processes of a jail that an earlier version started, whose cgroups had the bare id as their name. Processes of
+ * another data directory's jail may be in cgroups of that name too: they are not in `nsjail`'s pid namespace, and stay.
  */
 export async function leaveFormerCgroups(nsjail: number, id: string, procsFiles: readonly string[]): Promise<void> {
   const inside = await readPidNamespaces(nsjail)
@@ -123,19 +123,19 @@ export async function leaveFormerCgroups(nsjail: number, id: string, procsFiles:
     const pids = await readFile(join(former, 'cgroup.procs'), 'utf8').catch(() => '')
     for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
       if (!inside.has(await readPidNamespace(pid))) continue
-      // It may end meanwhile.
+      // The process may have ended.
       for (const procsFile of procsFiles) await writeFile(procsFile, String(pid)).catch(() => {})
     }
   }
   await removeFormerCgroups(id)
 }
 
-/** Those of an earlier version, if nothing is in them. */
+/** Removes the cgroups of an earlier version, if they are empty. */
 export async function removeFormerCgroups(id: string): Promise<void> {
   for (const controller of controllers) await rmdir(cgroupDirectory(controller, id)).catch(() => {})
 }
 
-/** The namespaces of processes that the jail's pid 1 and what it has made are in. */
+/** Reads the pid namespaces of a jail's nsjail's children. */
 async function readPidNamespaces(nsjail: number): Promise<Set<string>> {
   return new Set((await Promise.all((await listChildren(nsjail)).map(readPidNamespace))).filter(name => name !== ''))
 }
@@ -164,7 +164,7 @@ async function killAll(directory: string): Promise<void> {
   for (const pid of pids.split('\n').map(Number).filter(Boolean)) kill(pid)
 }
 
-/** Lets children of the root and of our parent directory be limited. Fails in a container that shares its root. */
+/** Enables a controller for the children of the root and of our parent directory. Fails in a container that shares its root. */
 async function delegate(controller: Controller): Promise<void> {
   await mkdir(join(ROOT, PARENT), { recursive: true })
   for (const directory of [ROOT, join(ROOT, PARENT)]) {

@@ -4,12 +4,12 @@ import { assertLayerPaths } from './layer-path.ts'
 import { seccompPolicy } from './seccomp.ts'
 import type { Shown } from './shown.ts'
 
-/** Where the guest's files are inside every jail: in the fresh tmpfs that is /dev, which a jail cannot prepare. */
+/** Directory of the guest's files in every jail. It is in /dev, a fresh tmpfs that a jail cannot prepare. */
 export const GUEST_INSIDE = '/dev/.threadbox'
 
 export const HOSTNAME = 'sandbox'
 
-/** The jail's ids 0 to count-1 are `firstUid` and up outside. */
+/** Maps the jail's ids 0 to count-1 to the host's ids from `firstUid` and `firstGid`. */
 export interface IdMapping {
   firstUid: number
   firstGid: number
@@ -23,17 +23,17 @@ export interface JailSpec {
   upper: string
   work: string
   guest: string
-  /** An empty directory: an overlay that nobody writes wants two layers. */
+  /** An empty directory: a read-only overlay needs two layers. */
   empty: string
-  /** Where the device nodes are that the jail gets. */
+  /** Directory of the device nodes that the jail gets. */
   devices: string
   /** Directories of the host that are shown read-only at their own path. */
   shown: readonly Shown[]
   /** Layers over the host's /usr/local, so that programs can be installed there. */
   local?: { upper: string; work: string }
-  /** For each of the jail's users. Undefined where a cgroup limits processes. */
+  /** Limit for each of the jail's users. Undefined when a cgroup limits processes. */
   processesPerUser?: number
-  /** What commands may have of them; the guest keeps the rest for its threads. */
+  /** Number of processes for commands; the guest keeps the rest of the limit for its threads. */
   processes?: number
   /** Largest file, in MiB. */
   fileSizeMb?: number
@@ -48,7 +48,7 @@ const environment = [
   'USER=root',
 ]
 
-/** Of every jail, by their numbers in Linux. */
+/** Device nodes of every jail, with their numbers in Linux. */
 export const devices = [
   { name: 'null', major: 1, minor: 3 },
   { name: 'zero', major: 1, minor: 5 },
@@ -58,10 +58,10 @@ export const devices = [
   { name: 'tty', major: 5, minor: 0 },
 ] as const
 
-/** Files of /proc that tell about the host; some kernels lack some. */
+/** Files of /proc that reveal the host. Not every kernel has each of them. */
 const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
 
-/** The kernel has some thousand for all jails together. */
+/** The kernel allows a few thousand for all jails together. */
 const MAX_TERMINALS = 128
 
 const links = [
@@ -73,7 +73,7 @@ const links = [
 ] as const
 
 /**
- * The text that `nsjail --config` reads. Its defaults suit a contest's judge, so every limit is written out: without
+ * Writes the text that `nsjail --config` reads. Its defaults suit a contest's judge, so every limit is written out: without
  * these lines a jail ends after 600 seconds and no file in it is larger than 1 MiB.
  */
 export function jailConfig(spec: JailSpec): string {
@@ -115,14 +115,14 @@ export function jailConfig(spec: JailSpec): string {
   ].join('\n')
 }
 
-/** `userxattr`: without it a jail of its own user namespace cannot remove what the lower layer has. */
+/** Without `userxattr`, a jail with its own user namespace cannot remove files of the lower layer. */
 function overlay(target: string, lower: string, upper: string, work: string): string {
   assertLayerPaths(lower, upper, work)
   const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`
   return `mount { dst: ${quote(target)} fstype: "overlay" rw: true options: ${quote(options)} }`
 }
 
-/** The same files, but inodes of the jail's own: see `showDirectory`. */
+/** Shows the same files by inodes of the jail's own: see `showDirectory`. */
 function readOnlyOverlay(target: string, lower: string, empty: string): string {
   assertLayerPaths(lower, empty)
   const options = `lowerdir=${lower}:${empty},userxattr`
@@ -133,7 +133,7 @@ function bind(source: string, target: string, flags: string): string {
   return `mount { src: ${quote(source)} dst: ${quote(target)} is_bind: true ${flags} }`
 }
 
-/** A string of protobuf's text format. */
+/** Quotes a string for protobuf's text format. */
 function quote(value: string): string {
   return `"${value.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n')}"`
 }

@@ -4,7 +4,7 @@ import { connectGuest, type GuestConnection } from '../../../src/guest/host/conn
 import type { EnvironmentPaths } from '../host/layout.ts'
 import { openShortPath } from '../host/linux.ts'
 
-/** Connects to the guest of a running jail. Rejects when none listens, it ends, or it is silent for `timeoutMs`. */
+/** Connects to the guest of a running jail. Rejects when the guest does not listen, ends, or is silent for `timeoutMs`. */
 export async function dialGuest(
   paths: EnvironmentPaths,
   timeoutMs: number,

@@ -5,23 +5,23 @@ import { listenUnix } from '../host/linux.ts'
 import { tailOf } from '../host/stderr.ts'
 
 const DEAD_WITHIN_MS = 10_000
-/** After this long nsjail itself is killed; the kernel then kills what is in the jail. */
-const PATIENCE_MS = 1000
+/** After this long nsjail itself is killed; the kernel then kills every process of the jail. */
+const KILL_NSJAIL_AFTER_MS = 1000
 const POLL_MS = 2
 
 /**
- * The shell writes its pid before it becomes nsjail under the same pid: a jail is found again even if the server dies
- * in this moment.
+ * The shell writes its pid before it becomes nsjail under the same pid: so a jail is found again even if the server dies in
+ * between.
  */
 const launcher = [
   'exec >"$1" 2>&1',
   'echo "$$ $5" >"$2" || exit',
-  // A server that is kept from being killed must not pass that on.
+  // A jail must not inherit a server's protection from the OOM killer.
   'echo 0 2>/dev/null >/proc/$$/oom_score_adj',
   'exec "$3" --config "$4"',
 ].join('; ')
 
-/** Starts a jail in a session of its own with a listening socket for the guest. It outlives this process. Its pid. */
+/** Starts a jail in a session of its own, with a listening socket for the guest. It outlives this process. Returns its pid. */
 export function launchJail(paths: EnvironmentPaths, nsjail: string): number {
   const socket = listenUnix(paths.socket)
   try {
@@ -34,12 +34,12 @@ export function launchJail(paths: EnvironmentPaths, nsjail: string): number {
   }
 }
 
-/** Pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
+/** Finds the pid of an environment's nsjail, or of the shell that becomes it. Undefined when it does not run. */
 export async function findJail(paths: EnvironmentPaths): Promise<number | undefined> {
   const [first, key] = (await readText(paths.pid)).trim().split(' ')
   const pid = Number(first)
   if (!Number.isInteger(pid) || pid <= 1) return undefined
-  // Another process may have got the pid. The directory may have moved since the jail was started; the id has not.
+  // The pid may belong to another process by now. The directory may have moved since the jail was started; the id has not.
   const command = (await readText(`/proc/${pid}/cmdline`)).split('\0')
   const ending = `/${paths.id}/${basename(paths.config)}`
   const config = command.find(argument => argument.endsWith(ending))
@@ -47,8 +47,8 @@ export async function findJail(paths: EnvironmentPaths): Promise<number | undefi
 }
 
 /**
- * Whether the jail is of this data directory and not of one that this is a copy of: the copy has the same file with its pid. Jails
- * of earlier versions have no key in it.
+ * Whether the jail belongs to this data directory, and not to one that this is a copy of: the copy has the same file with its pid.
+ * Jails of earlier versions have no key in it.
  */
 async function isOwn(paths: EnvironmentPaths, config: string, key: string | undefined): Promise<boolean> {
   const [own, its] = await Promise.all([paths.config, config].map(path => stat(path).catch(() => undefined)))
@@ -66,18 +66,18 @@ export async function killJail(paths: EnvironmentPaths): Promise<void> {
     if (waited > DEAD_WITHIN_MS) throw new Error(`the jail of ${paths.id} (process ${pid}) does not end`)
     const inside = await listChildren(pid)
     for (const child of inside) kill(child)
-    if (inside.length === 0 || waited > PATIENCE_MS) kill(pid)
+    if (inside.length === 0 || waited > KILL_NSJAIL_AFTER_MS) kill(pid)
     await Bun.sleep(POLL_MS)
   }
 }
 
-/** The jail's pid 1 as the host sees it, as soon as nsjail has made it. */
+/** Lists the pids of a process's children on the host; of nsjail, the jail's pid 1 once it is there. */
 export async function listChildren(pid: number): Promise<number[]> {
   const children = await readText(`/proc/${pid}/task/${pid}/children`)
   return children.split(' ').map(Number).filter(Boolean)
 }
 
-/** What a jail that did not start said last. */
+/** Reads the end of a jail's log. */
 export const readLogTail = async (paths: EnvironmentPaths) => tailOf(await readText(paths.log))
 
 export const writeConfig = (paths: EnvironmentPaths, config: string) => writeFile(paths.config, config, { mode: 0o600 })
@@ -86,11 +86,11 @@ async function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }
 
-/** Nothing when it has ended. */
+/** Kills a process. Does nothing when it has ended. */
 export function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended by itself.
+    // It has ended.
   }
 }

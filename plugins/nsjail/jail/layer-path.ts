@@ -1,4 +1,4 @@
-/** The kernel takes no longer value, and these characters have a meaning in it. */
+/** The kernel takes no longer mount option, and these characters have a meaning in it. */
 const MAX_LAYER_BYTES = 255
 const unfit = /[,:\\]/
 

@@ -5,11 +5,11 @@ import { SYSTEM_PATH } from '../host/run-program.ts'
 import { IDS_PER_JAIL } from '../host/user-ids.ts'
 
 /**
- * A user namespace that maps 0 and up to `firstId` and up. A process holds it for a moment; then it lives as long as
+ * Makes a user namespace that maps ids from 0 to ids from `firstId`. A process holds it for a moment; then it lives as long as
  * the descriptor.
  */
 export async function openUserNamespace(firstId: number): Promise<Descriptor> {
-  // The line says that unshare is done; the shell waits for its standard input to end.
+  // The printed line says that unshare is done. The shell then waits for its standard input to end.
   const holder = Bun.spawn(['unshare', '--user', '--', '/bin/sh', '-c', 'echo; read _'], {
     stdin: 'pipe',
     stdout: 'pipe',

@@ -5,12 +5,12 @@ import { isLayerPath } from './layer-path.ts'
 /** A directory of the host that jails see read-only at its own path. */
 export interface Shown {
   path: string
-  /** False: it is bound, and its own files are the host's inodes. */
+  /** False when it is bound: the jail then sees the host's inodes. */
   isOverlay: boolean
 }
 
 /**
- * How a directory is shown: through an overlay of each jail's own. Locks, leases and watches belong to an inode, so with
+ * Lists how a directory is shown: through an overlay of each jail's own. Locks, leases and watches belong to an inode, so with
  * a bind a jail would see what the host and other jails open, and could hold locks against them. The kernel lays no
  * overlay over mounts that a jail may not take apart: a directory above one is bound, and each directory in it is then
  * shown by itself.

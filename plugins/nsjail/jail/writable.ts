@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { listChildren } from './jail.ts'
 
-/** The kernel has mounted an overlay read-only, because it could not use the room it works in. */
+/** The kernel has mounted an overlay read-only, because it could not use the overlay's work directory. */
 export class ReadOnlyOverlay extends Error {
   constructor(path: string) {
     super(`${path} in the sandbox could only be mounted read-only`)
   }
 }
 
-/** Throws ReadOnlyOverlay. */
+/** Throws ReadOnlyOverlay when an overlay of the jail is read-only although it has an upper layer. */
 export async function assertWritable(nsjail: number): Promise<void> {
   for (const pid of await listChildren(nsjail)) {
     const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')).split('\n')
