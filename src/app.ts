@@ -26,7 +26,7 @@ import { usageRoutes } from './http/routes/usage.ts'
 import { createSockets, type Sockets } from './http/socket.ts'
 import { admission } from './http/steps/admission.ts'
 import { bodyMemory } from './http/steps/body-memory.ts'
-import { commit } from './http/steps/commit.ts'
+import { commitChanges } from './http/steps/commit.ts'
 import { cors } from './http/steps/cors.ts'
 import { failures } from './http/steps/failures.ts'
 import { gateway } from './http/steps/gateway.ts'
@@ -55,7 +55,7 @@ export function createApp(runtime: Runtime, server: AppServer = {}): App {
     traffic.carry,
     // Once more: traffic counts the connection of a failed request as it does any other.
     failures(log),
-    commit(db),
+    commitChanges(db),
     ({ request }) => routes.handle(request),
   ])
 

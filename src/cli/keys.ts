@@ -1,6 +1,7 @@
 import { createKey } from '../core/access/access.ts'
 import { DEFAULT_TEAM } from '../core/access/teams.ts'
-import { type KeyRow, listKeys, revokeKey } from '../db/keys.ts'
+import { listKeys, revokeKey } from '../db/keys.ts'
+import type { ApiKey } from '../model/key.ts'
 import { openData } from '../start/data.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
@@ -40,7 +41,7 @@ export async function keys(given: Given): Promise<void> {
   if (action !== 'list') tellIfUnused()
 }
 
-const stateOf = ({ revokedAt, expiresAt }: KeyRow): string =>
+const stateOf = ({ revokedAt, expiresAt }: ApiKey): string =>
   revokedAt ? `revoked ${revokedAt}` : expiresAt ? `expires ${expiresAt}` : 'valid'
 
 function daysMs(text: string): number {

@@ -1,5 +1,4 @@
 import { startChat } from '../core/chat/chat.ts'
-import { newId } from '../db/id.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { printer } from './print.ts'
@@ -45,7 +44,7 @@ type Show = (chunk: Chunk) => Promise<void>
 
 /** 0 when the reply is complete, 1 when it failed. The session's signal cancels it. */
 async function reply({ runtime, caller, sandbox, signal, agent }: Session, text: string, show: Show): Promise<number> {
-  const messages = [{ id: newId('msg'), role: 'user' as const, parts: [{ type: 'text', text }] }]
+  const messages = [{ role: 'user' as const, parts: [{ type: 'text', text }] }]
   const request = { sandboxId: sandbox.id, messages, background: false, options: {} }
   const { run, watched } = await startChat(runtime, caller, agent, request, signal)
   const cancel = () => void run.cancel()

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import type { SandboxNetwork } from '../db/sandboxes.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { Policy } from '../egress/policy.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { SandboxNetwork } from '../model/sandbox.ts'
 import type {
   Backend,
   DiskSpace,

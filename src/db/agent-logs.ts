@@ -1,15 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import type { AgentLog } from '../model/agent-log.ts'
 import { now } from './id.ts'
 import { type Columns, present } from './row.ts'
-
-/** One line of what happened to an agent and its sandboxes. Never a secret. */
-export interface AgentLog {
-  at: string
-  source: 'deploy' | 'setup' | 'tools' | 'engine'
-  level: 'info' | 'warn' | 'error'
-  sandboxId?: string
-  text: string
-}
 
 /** Of one agent; the oldest go. */
 const MAX_LINES = 1000

@@ -1,60 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import type { Limits, TurnOptions } from '../plugin-api/index.ts'
+import type { Agent, AgentInput, AgentOptions, AgentSandbox } from '../model/agent.ts'
 import { isObject } from '../read/json.ts'
 import { newId, now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 import { isSecretEnvs, seal, unseal, unsealed } from './seal.ts'
-
-/** What each sandbox of an agent starts with. */
-export interface AgentSandbox {
-  files: Record<string, string>
-  envs: Record<string, string>
-  setup: string[]
-  cwd?: string
-  /** For nsjail. */
-  base?: string
-  /** For docker. */
-  image?: string
-  /** For e2b. */
-  template?: string
-  limits: Limits
-  /** Time to live since the last use, of a sandbox whose request names none. */
-  timeoutMs?: number
-}
-
-/** What an agent may do, and spend, in a turn. A chat's own options stay within these. */
-export interface AgentOptions extends TurnOptions {
-  maxBudgetUsd?: number
-  maxSandboxBudgetUsd?: number
-  /** In all, over every sandbox. */
-  maxAgentBudgetUsd?: number
-  networkAllowOut?: string[]
-  networkDenyOut?: string[]
-}
-
-/** What an agent is, whoever made it. */
-export interface AgentDefinition {
-  name: string
-  engine: string
-  model?: string
-  systemPrompt?: string
-  sandbox: AgentSandbox
-  options: AgentOptions
-}
-
-export interface Agent extends AgentDefinition {
-  id: string
-  teamId: string
-  slug: string
-  /** The version that it is now; undefined when a file made it so. */
-  deploymentId?: string
-  createdAt: string
-  updatedAt: string
-}
-
-export type AgentInput = Omit<Agent, 'id' | 'teamId' | 'createdAt' | 'updatedAt'>
 
 type Row = Columns<Omit<Agent, 'sandbox' | 'options'>> & { sandbox: string; options: string }
 

@@ -1,20 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import type { Conversation, ConversationName } from '../model/conversation.ts'
 import { now } from './id.ts'
-
-/** What a client calls a conversation, and who it is. Another caller's conversation of the same name is another one. */
-export interface ConversationName {
-  teamId: string
-  userId?: string
-  agentSlug: string
-  name: string
-}
-
-export interface Conversation {
-  /** The sandbox that was asked for; null for one that the conversation made. */
-  askedSandboxId: string | null
-  sandboxId: string
-  threadId: string
-}
 
 /** Gives a thread a name, or says that it is used again by it. Throws when the thread is gone. */
 export function saveConversation(

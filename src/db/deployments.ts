@@ -1,35 +1,12 @@
 import type { Database } from 'bun:sqlite'
+import type { AgentDefinition } from '../model/agent.ts'
+import type { DeployedTool, Deployment, DeploymentInput, DeploymentSummary } from '../model/deployment.ts'
 import { isObject } from '../read/json.ts'
-import { type AgentDefinition, isAgentOptions, isAgentSandbox } from './agents.ts'
+import { isAgentOptions, isAgentSandbox } from './agents.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, present, readJson } from './row.ts'
 import { seal, unseal } from './seal.ts'
-
-export interface DeployedTool {
-  name: string
-  description: string
-}
-
-/** One version of an agent, without what may be large or secret in it. */
-export interface DeploymentSummary {
-  id: string
-  agentId: string
-  /** From 1, one more for each deploy of the agent. */
-  version: number
-  model?: string
-  tools: DeployedTool[]
-  /** Names of files: the bundle, and the archive of files that new sandboxes begin with. */
-  bundle: string
-  template?: string
-  createdAt: string
-}
-
-export interface Deployment extends DeploymentSummary {
-  definition: AgentDefinition
-}
-
-export type DeploymentInput = Pick<Deployment, 'agentId' | 'definition' | 'tools' | 'bundle' | 'template'>
 
 type Row = Columns<Omit<DeploymentSummary, 'tools'>> & { tools: string }
 

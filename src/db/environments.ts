@@ -1,16 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import type { EnvironmentPlace, StrayEnvironment } from '../model/environment.ts'
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
-
-/** An environment, and the backend that it is on. */
-export interface EnvironmentPlace {
-  environmentId: string
-  backend: string
-}
-
-export interface StrayEnvironment extends EnvironmentPlace {
-  foundAt: string
-}
 
 /** Says that an environment is being made or removed: without a sandbox it may be erased from now on. */
 export function beginEnvironment(db: Database, { environmentId, backend }: EnvironmentPlace): void {

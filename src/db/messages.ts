@@ -1,12 +1,10 @@
 import type { Database } from 'bun:sqlite'
+import type { Message, MessageBounds } from '../model/message.ts'
 import type { StoredMessage } from '../plugin-api/index.ts'
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { isParts, readJson } from './row.ts'
 import { findLaterRun } from './runs.ts'
-
-/** A message of a thread. `metadata` is null but for an assistant's, which has its run's. */
-export type Message = StoredMessage & { metadata: unknown; createdAt: string }
 
 interface Row {
   id: string
@@ -30,12 +28,6 @@ export const listMessages = (db: Database, threadId: string): Message[] =>
     .query<Row, { threadId: string }>(`select ${columns} from messages where thread_id = $threadId order by position`)
     .all({ threadId })
     .map(toMessage)
-
-/** Of a page, in messages and in characters of their parts; one message is always in it. */
-export interface MessageBounds {
-  messages: number
-  characters: number
-}
 
 /** The newest messages that came before a position, or of all, oldest first, as many as the bounds have room for. */
 export function lastMessages(

@@ -1,35 +1,8 @@
 import type { Database } from 'bun:sqlite'
+import type { GroupBy, ModelCall, SpentScope, UsageGroup, UsageSums } from '../model/usage.ts'
 import { newId } from './id.ts'
 import { inTransaction } from './open.ts'
 import { roundUsd } from './usd.ts'
-
-/** Whom a model's call is for. */
-export interface Spender {
-  teamId: string
-  /** The API key that asked; undefined for the configured one and for tokens. */
-  keyId?: string
-  agentSlug: string
-  sandboxId: string
-  threadId: string
-  runId: string
-}
-
-/** One call of a model, once it has ended. */
-export interface ModelCall extends Spender {
-  provider: string
-  /** The model's id at the provider. */
-  model: string
-  /** `aborted`: the caller went, or the run ended, before the answer was whole. */
-  status: 'completed' | 'failed' | 'aborted'
-  /** Those of the cache are among them. */
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  cacheWriteTokens: number
-  costUsd: number
-  startedAt: string
-  durationMs: number
-}
 
 /** Stores a call that has ended. */
 export const insertModelCall = (db: Database, call: ModelCall): void =>
@@ -42,16 +15,6 @@ export const insertModelCall = (db: Database, call: ModelCall): void =>
           $outputTokens, $cacheReadTokens, $cacheWriteTokens, $costUsd, $startedAt, $durationMs)`,
     ).run({ keyId: null, ...call, id: newId('call') })
   })
-
-/** Whose calls a budget is about. */
-export type SpentScope =
-  | { runId: string }
-  | { threadId: string }
-  | { sandboxId: string }
-  | { teamId: string; agentSlug: string }
-  /** Calls without a key of the database are one of their own in each team. */
-  | { teamId: string; keyId: string | null; from: string }
-  | { from: string }
 
 /** What the ended calls of a scope cost, in USD. `from` is a moment as it is stored. */
 export function spentUsd(db: Database, scope: SpentScope): number {
@@ -72,23 +35,6 @@ export function spentUsd(db: Database, scope: SpentScope): number {
     .get({ ...scope })
   return roundUsd(row?.usd ?? 0)
 }
-
-export interface UsageSums {
-  calls: number
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  cacheWriteTokens: number
-  costUsd: number
-}
-
-export interface UsageGroup extends UsageSums {
-  /** An agent's slug, a thread's or key's id, `provider/model`, or a day (UTC); null for calls without a key of the database. */
-  key: string | null
-}
-
-export const usageGroups = ['agent', 'thread', 'key', 'model', 'day'] as const
-export type GroupBy = (typeof usageGroups)[number]
 
 const groupColumns: Readonly<Record<GroupBy, string>> = {
   agent: 'agent_slug',

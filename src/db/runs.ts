@@ -1,25 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import type { RunRecord, RunStatus, Usage } from '../model/run.ts'
 import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
-
-export type RunStatus = 'active' | 'completed' | 'cancelled' | 'failed' | 'interrupted'
-
-/** What a run has used of its model so far. */
-export interface Usage {
-  inputTokens: number
-  outputTokens: number
-  costUsd: number
-}
-
-export interface RunRow extends Usage {
-  id: string
-  threadId: string
-  sandboxId: string
-  status: RunStatus
-  model: string | null
-  startedAt: string
-  endedAt: string | null
-}
 
 const columns = `id, thread_id as threadId, sandbox_id as sandboxId, status, model, input_tokens as inputTokens,
   output_tokens as outputTokens, cost_usd as costUsd, started_at as startedAt, ended_at as endedAt`
@@ -36,12 +18,12 @@ export function insertRun(
   ).run({ ...run, background: run.background ? 1 : 0, now: now() })
 }
 
-export const findRun = (db: Database, id: string): RunRow | undefined =>
-  db.query<RunRow, { id: string }>(`select ${columns} from runs where id = $id`).get({ id }) ?? undefined
+export const findRun = (db: Database, id: string): RunRecord | undefined =>
+  db.query<RunRecord, { id: string }>(`select ${columns} from runs where id = $id`).get({ id }) ?? undefined
 
 /** The runs that are not ended, oldest first. */
-export const listActiveRuns = (db: Database): RunRow[] =>
-  db.query<RunRow, []>(`select ${columns} from runs where status = 'active' order by id`).all()
+export const listActiveRuns = (db: Database): RunRecord[] =>
+  db.query<RunRecord, []>(`select ${columns} from runs where status = 'active' order by id`).all()
 
 /** The thread's next run after this one, in whatever state. */
 export const findLaterRun = (

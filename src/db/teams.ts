@@ -1,12 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import type { Team } from '../model/team.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
-
-export interface Team {
-  id: string
-  name: string
-  createdAt: string
-}
 
 const columns = 'id, name, created_at as createdAt'
 

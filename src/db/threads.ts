@@ -1,21 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import type { Thread, ThreadInput, ThreadPage, ThreadUsage } from '../model/thread.ts'
 import { newId, now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { type Columns, present } from './row.ts'
 import { roundUsd } from './usd.ts'
-
-export interface Thread {
-  id: string
-  sandboxId: string
-  name: string | null
-  status: 'active' | 'streaming' | 'completed' | 'error' | 'cancelled'
-  error: string | null
-  externalUserId?: string
-  engineSessionId?: string
-  createdAt: string
-  updatedAt: string
-  completedAt: string | null
-}
 
 type Row = Columns<Thread>
 
@@ -26,12 +14,6 @@ const toThread = ({ externalUserId, engineSessionId, ...row }: Row): Thread => (
   ...row,
   ...present<Pick<Thread, 'externalUserId' | 'engineSessionId'>>({ externalUserId, engineSessionId }),
 })
-
-export interface ThreadInput {
-  sandboxId: string
-  name?: string
-  externalUserId?: string
-}
 
 /** Throws when the sandbox is gone. */
 export function insertThread(db: Database, input: ThreadInput): Thread {
@@ -73,14 +55,6 @@ export const findSandboxOfThread = (db: Database, teamId: string, id: string): s
        where threads.id = $id and team_id = $teamId`,
     )
     .get({ teamId, id })?.sandboxId
-
-export interface ThreadPage {
-  limit?: number
-  /** The id of the last one of the page before. */
-  before?: string
-  /** Only those of this end user. */
-  userId?: string
-}
 
 type PageQuery = { sandboxId: string; limit: number; before: string | null; userId: string | null }
 
@@ -126,15 +100,6 @@ export function endThread(
   db.query(
     'update threads set status = $status, error = $error, completed_at = $now, updated_at = $now where id = $id',
   ).run({ id, ...end, now: now() })
-}
-
-/** Sums over a thread's ended runs. Each is null while none has ended. */
-export interface ThreadUsage {
-  inputTokens: number | null
-  outputTokens: number | null
-  totalTokens: number | null
-  totalCostUsd: number | null
-  durationMs: number | null
 }
 
 export function threadUsage(db: Database, id: string): ThreadUsage {

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { type Spender, type SpentScope, spentUsd } from '../db/model-calls.ts'
+import { spentUsd } from '../db/model-calls.ts'
+import type { Spender, SpentScope } from '../model/usage.ts'
 
 /** What a run's calls may cost, in USD. Absent: no limit. */
 export interface RunBudgets {

@@ -1,4 +1,4 @@
-import type { Spender } from '../db/model-calls.ts'
+import type { Spender } from '../model/usage.ts'
 import type { RunBudgets } from './budgets.ts'
 
 /** A run that may call a model: whom it is for, and what its calls may be. */

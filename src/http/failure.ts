@@ -1,6 +1,6 @@
 import { ParseError } from 'elysia'
+import { toBusyError } from '../core/commit.ts'
 import type { Log } from '../core/runtime.ts'
-import { databaseBusy, isBusy } from '../db/busy.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
 import { faultOf, type Issue } from '../read/field-words.ts'
 
@@ -8,7 +8,7 @@ import { faultOf, type Issue } from '../read/field-words.ts'
 export function failureResponse(error: unknown, log: Log): Response {
   // Elysia wraps what a parser throws.
   const cause = error instanceof ParseError ? error.cause : error
-  const busy = isBusy(cause) ? databaseBusy() : undefined
+  const busy = toBusyError(cause)
   const known =
     cause instanceof ApiError ? cause : (busy ?? validationError(cause) ?? diskError(cause) ?? unknownError(cause, log))
   const seconds = known.retryAfterSeconds

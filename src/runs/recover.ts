@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { listChunks } from '../db/chunks.ts'
 import { usageOfRun } from '../db/model-calls.ts'
-import { type RunRow, saveRunUsage } from '../db/runs.ts'
+import { saveRunUsage } from '../db/runs.ts'
+import type { RunRecord } from '../model/run.ts'
 import { rebuild } from '../stream/rebuild.ts'
 import { prepareEnding } from './ending.ts'
 
@@ -9,7 +10,7 @@ import { prepareEnding } from './ending.ts'
  * Ends a run that a stopped server left active. What it had said is kept, at its place in the thread. `lostSeqs`: how many
  * numbers of chunks to leave out before the end.
  */
-export function recoverRun(db: Database, row: RunRow, lostSeqs: number): void {
+export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void {
   let chunks = 0
   function* log(): Generator<string> {
     for (;;) {

@@ -3,8 +3,9 @@ import { within } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
-import { findRun, listActiveRuns, type RunRow } from '../db/runs.ts'
+import { findRun, listActiveRuns } from '../db/runs.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import type { RunRecord } from '../model/run.ts'
 import { parseLastEventId } from '../stream/frame.ts'
 import { isBeyond, LOST_SEQS, openStoredLog } from './log.ts'
 import { readRun, refuseReader } from './reader.ts'
@@ -78,7 +79,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   let closing = false
   const giveUp = new AbortController()
   /** Left active by a stopped server, and not ended yet. */
-  let unrecovered: RunRow[] = []
+  let unrecovered: RunRecord[] = []
   const told = new Set<string>()
   let lostSeqs = 0
   const onEnd = (run: Run) => void running.delete(run.threadId)

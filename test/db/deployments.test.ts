@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
-import { type AgentDefinition, removeAgent, saveAgent } from '../../src/db/agents.ts'
+import { removeAgent, saveAgent } from '../../src/db/agents.ts'
 import { findDeployment, insertDeployment, listBundles, listDeployments } from '../../src/db/deployments.ts'
 import { insertSandbox } from '../../src/db/sandboxes.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
+import type { AgentDefinition } from '../../src/model/agent.ts'
 import { addSandbox, cleanUpAfterEach, openTemporary } from '../runs/support.ts'
 
 cleanUpAfterEach()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type AgentInput, findAgent, listAgents, removeAgent, saveAgent } from '../../src/db/agents.ts'
+import { findAgent, listAgents, removeAgent, saveAgent } from '../../src/db/agents.ts'
 import { newId } from '../../src/db/id.ts'
 import { countKeys, findKeyByHash, insertKey, listKeys, revokeKey } from '../../src/db/keys.ts'
 import { appendMessages, listMessages } from '../../src/db/messages.ts'
@@ -22,6 +22,7 @@ import {
   setEngineSession,
   threadUsage,
 } from '../../src/db/threads.ts'
+import type { AgentInput } from '../../src/model/agent.ts'
 import { addSandbox, cleanUpAfterEach, openTemporary } from '../runs/support.ts'
 
 cleanUpAfterEach()

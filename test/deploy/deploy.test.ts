@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { insertLog, listLogs } from '../../src/db/agent-logs.ts'
-import { type Agent, findAgent } from '../../src/db/agents.ts'
+import { findAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
+import type { Agent } from '../../src/model/agent.ts'
 import { useApp } from '../support/app.ts'
 import {
   archiveOf,

@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import type { ModelCall } from '../../src/db/model-calls.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import type { OperatorBudgets } from '../../src/gateway/budgets.ts'
 import { createGateway, type Gateway, type GatewaySession } from '../../src/gateway/gateway.ts'
@@ -7,6 +6,7 @@ import { createPrices } from '../../src/gateway/prices.ts'
 import { readProviders } from '../../src/gateway/providers.ts'
 import type { GatewayRun } from '../../src/gateway/run.ts'
 import type { PriceTable } from '../../src/gateway/settings.ts'
+import type { ModelCall } from '../../src/model/usage.ts'
 import { cleanUpLater, openTemporary } from '../runs/support.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 

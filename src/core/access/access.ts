@@ -1,9 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { findKey, findKeyByHash, insertKey, type KeyRow } from '../../db/keys.ts'
+import { findKey, findKeyByHash, insertKey } from '../../db/keys.ts'
 import { findSetting, saveSetting } from '../../db/settings.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
+import type { ApiKey } from '../../model/key.ts'
 import { secretPrefixes } from '../../model/prefixes.ts'
 import type { Runtime } from '../runtime.ts'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from './teams.ts'
@@ -43,7 +44,7 @@ export const newApiKey = (): string => secretPrefixes.apiKey + randomBytes(30).t
 export function createKey(
   db: Database,
   input: { team: string; name: string; expiresAt?: string },
-): { key: string; row: KeyRow } {
+): { key: string; row: ApiKey } {
   const key = newApiKey()
   const { team, ...rest } = input
   const row = insertKey(db, {
@@ -131,13 +132,13 @@ const refusedKeys = new WeakMap<ApiError, string>()
 /** The id of the key that was refused, for the operator: the caller is not told. Undefined when it is not known. */
 export const refusedKeyOf = (error: ApiError): string | undefined => refusedKeys.get(error)
 
-function refusalOf({ id }: KeyRow, message: string): ApiError {
+function refusalOf({ id }: ApiKey, message: string): ApiError {
   const refusal = new ApiError('unauthorized', message)
   refusedKeys.set(refusal, id)
   return refusal
 }
 
-const isOver = ({ expiresAt }: KeyRow): boolean => expiresAt !== undefined && expiresAt <= new Date().toISOString()
+const isOver = ({ expiresAt }: ApiKey): boolean => expiresAt !== undefined && expiresAt <= new Date().toISOString()
 
 /** Whom a token stands for. */
 function callerWith({ teamId, keyId, expires, ...scope }: Grant): Caller {

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { saveAgent } from '../../db/agents.ts'
 import { inTransaction } from '../../db/open.ts'
-import { ensureTeam, findTeam, type Team } from '../../db/teams.ts'
+import { ensureTeam, findTeam } from '../../db/teams.ts'
+import type { Team } from '../../model/team.ts'
 
 export const DEFAULT_TEAM = 'default'
 

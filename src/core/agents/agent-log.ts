@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { type AgentLog, insertLog } from '../../db/agent-logs.ts'
+import { insertLog } from '../../db/agent-logs.ts'
 import { isBusy, writeWhenFree } from '../../db/busy.ts'
+import type { AgentLog } from '../../model/agent-log.ts'
 
 const MAX_TEXT_CHARS = 4000
 /** A shorter value is no secret, and would be found everywhere. */

@@ -1,16 +1,10 @@
 import { excerpt } from '../../bounds.ts'
-import {
-  type Agent,
-  agentEnv,
-  findAgent,
-  listAgents,
-  removeAgent,
-  saveAgent,
-  setAgentVariable,
-} from '../../db/agents.ts'
-import { type Deployment, type DeploymentSummary, findDeployment, listDeployments } from '../../db/deployments.ts'
+import { agentEnv, findAgent, listAgents, removeAgent, saveAgent, setAgentVariable } from '../../db/agents.ts'
+import { findDeployment, listDeployments } from '../../db/deployments.ts'
 import { inTransaction } from '../../db/open.ts'
 import { ApiError } from '../../errors.ts'
+import type { Agent } from '../../model/agent.ts'
+import type { Deployment, DeploymentSummary } from '../../model/deployment.ts'
 import { assertAgent, assertKey, type Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { logAgent } from './agent-log.ts'

@@ -1,4 +1,4 @@
-import type { AgentDefinition, AgentSandbox } from '../../db/agents.ts'
+import type { AgentDefinition, AgentSandbox } from '../../model/agent.ts'
 
 /** Keeps what new sandboxes of an agent start from, on each backend that asks for it. */
 export const pickStart = ({

@@ -1,16 +1,31 @@
+import { newId } from '../../db/id.ts'
 import { ApiError } from '../../errors.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 
 /** What a chat brings, as the AI SDK says it. */
 export interface Posted {
-  messages: StoredMessage[]
-  /** Ids that the client has given; any other message has one of ours, and may be in the thread under another. */
-  ownIds?: ReadonlySet<string>
+  messages: PostedMessage[]
   /** `regenerate-message` answers a user message anew. */
   trigger?: string
   /** Of the message that is regenerated or edited. */
   messageId?: string
 }
+
+/** A message whose client may leave its id to the server. */
+export type PostedMessage = Omit<StoredMessage, 'id'> & { id?: string | undefined }
+
+/** A chat whose messages all have an id. */
+export interface Identified extends Posted {
+  messages: StoredMessage[]
+  /** Ids that the client has given; any other message has one of ours, and may be in the thread under another. */
+  ownIds: ReadonlySet<string>
+}
+
+export const identify = <Chat extends Posted>(chat: Chat): Chat & Identified => ({
+  ...chat,
+  messages: chat.messages.map(message => ({ ...message, id: message.id || newId('msg') })),
+  ownIds: new Set(chat.messages.flatMap(({ id }) => id || [])),
+})
 
 export interface Asked {
   /** What was said before, as the client has it. */
@@ -27,7 +42,7 @@ export interface Asked {
  * What is to be answered. Throws invalid_request when there is nothing, and nothing_to_continue when the last message is
  * the agent's own: who posts that waits for no answer to an old question, and would pay for it again and again.
  */
-export function askedOf({ messages, trigger, messageId }: Posted): Asked {
+export function askedOf({ messages, trigger, messageId }: Identified): Asked {
   const isAgain = trigger === 'regenerate-message'
   const said = isAgain ? untilRegenerated(messages, messageId) : messages
   const index = said.findLastIndex(({ role }) => role === 'user')

@@ -1,7 +1,7 @@
 import { whenFree } from '../../db/busy.ts'
 import { inTransaction } from '../../db/open.ts'
-import type { Sandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { createSandbox, getSandbox } from '../sandboxes/sandboxes.ts'

@@ -1,10 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import type { Agent } from '../../db/agents.ts'
 import { findDeployment } from '../../db/deployments.ts'
 import { inTransaction } from '../../db/open.ts'
-import type { Sandbox } from '../../db/sandboxes.ts'
-import { findThread, type Thread } from '../../db/threads.ts'
+import { findThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
+import type { Agent } from '../../model/agent.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { Thread } from '../../model/thread.ts'
 import type { Engine, Turn } from '../../plugin-api/index.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Run } from '../../runs/run.ts'
@@ -12,7 +13,7 @@ import type { Caller } from '../access/access.ts'
 import { getAgent } from '../agents/agents.ts'
 import { withOperatorChoices } from '../agents/operator-choices.ts'
 import type { Runtime } from '../runtime.ts'
-import { type Asked, askedOf, type Posted } from './asked.ts'
+import { type Asked, askedOf, type Identified, identify, type Posted } from './asked.ts'
 import { type PlaceRequest, placeOf } from './chat-place.ts'
 import { planTurn } from './plan-turn.ts'
 import { cutThread } from './threads.ts'
@@ -41,7 +42,8 @@ export async function startChat(
   const current = getAgent(runtime, caller, slug)
   getEngine(runtime, current)
   await runtime.diskSpace.assertEnough()
-  const asked = askedOf(request)
+  const identified = identify(request)
+  const asked = askedOf(identified)
   const { sandbox, thread } = await placeOf(runtime, caller, slug, request, signal)
   const { id, sandboxId } = thread
   while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
@@ -51,7 +53,7 @@ export async function startChat(
   const free = findThread(runtime.db, sandboxId, id)
   if (!free) throw new ApiError('thread_not_found', 'There is no such thread.')
   const place = { agent, engine, sandbox, thread: free, ...(caller.keyId && { keyId: caller.keyId }) }
-  const run = startRun(runtime, place, asked, request)
+  const run = startRun(runtime, place, asked, identified)
   return { run, watched: request.background ? undefined : runtime.runs.watch(run) }
 }
 
@@ -73,7 +75,12 @@ interface RunPlace {
 }
 
 /** Takes a thread that is free. Nothing is awaited between the look and the taking. */
-const startRun = (runtime: Runtime, { thread, ...place }: RunPlace, asked: Asked, request: ChatRequest): Run =>
+const startRun = (
+  runtime: Runtime,
+  { thread, ...place }: RunPlace,
+  asked: Asked,
+  request: ChatRequest & Identified,
+): Run =>
   inTransaction(runtime.db, () => {
     const { agent, engine, sandbox } = place
     const { prompt, history, messages, cut } = planTurn(runtime.db, thread.id, asked, request)

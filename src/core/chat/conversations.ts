@@ -1,13 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import {
-  type Conversation,
-  type ConversationName,
-  listConversations,
-  saveConversation,
-} from '../../db/conversations.ts'
-import type { Sandbox } from '../../db/sandboxes.ts'
-import { findSandboxOfThread, type Thread } from '../../db/threads.ts'
+import { listConversations, saveConversation } from '../../db/conversations.ts'
+import { findSandboxOfThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
+import type { Conversation, ConversationName } from '../../model/conversation.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { Thread } from '../../model/thread.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from '../sandboxes/sandboxes.ts'

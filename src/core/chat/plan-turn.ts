@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { findPlace, idAfter, lastMessages } from '../../db/messages.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
-import type { Asked, Posted } from './asked.ts'
+import type { Asked, Identified } from './asked.ts'
 
 /** What a chat does to its thread, and what its engine is given. */
 export interface TurnPlan {
@@ -18,7 +18,7 @@ export interface TurnPlan {
 const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
 
 /** Decides what of a chat is new to its thread, and what is answered again. Changes nothing. */
-export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds }: Posted): TurnPlan {
+export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds }: Identified): TurnPlan {
   const find = (id: string | undefined) => (id === undefined ? undefined : findPlace(db, threadId, id))
   const said = asked.prompt.filter(({ role }) => role === 'user')
   if (idAfter(db, threadId, 0) === undefined)
@@ -42,9 +42,9 @@ export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds 
 /** Finds what the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */
 function refusedBefore(
   { before }: Asked,
-  ownIds: ReadonlySet<string> | undefined,
+  ownIds: ReadonlySet<string>,
   isKnown: (id: string) => boolean,
 ): StoredMessage[] {
-  const last = before.findLastIndex(({ id, role }) => role !== 'user' || !ownIds?.has(id) || isKnown(id))
+  const last = before.findLastIndex(({ id, role }) => role !== 'user' || !ownIds.has(id) || isKnown(id))
   return before.slice(last + 1)
 }

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Receipt } from '../../runs/run.ts'
 import type { Caller } from '../access/access.ts'

@@ -1,25 +1,18 @@
 import type { Database } from 'bun:sqlite'
 import { writeWhenFree } from '../../db/busy.ts'
-import {
-  findPlace,
-  lastMessages,
-  listMessages,
-  type Message,
-  nextMessages,
-  removeMessagesFrom,
-} from '../../db/messages.ts'
-import type { Sandbox } from '../../db/sandboxes.ts'
+import { findPlace, lastMessages, listMessages, nextMessages, removeMessagesFrom } from '../../db/messages.ts'
 import {
   clearEngineSession,
   deleteThread,
   findThread,
   insertThread,
   listThreads,
-  type Thread,
-  type ThreadPage,
   threadUsage,
 } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
+import type { Message } from '../../model/message.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { Thread, ThreadPage, ThreadUsage } from '../../model/thread.ts'
 import { textOf } from '../../stream/message.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
@@ -55,6 +48,9 @@ export const threadDetail = ({ db }: Runtime, thread: Thread) => ({
   messages: listMessages(db, thread.id).map(shown),
   usage: threadUsage(db, thread.id),
 })
+
+/** Sums what a thread's ended runs used. */
+export const sumUsage = ({ db }: Runtime, { id }: Thread): ThreadUsage => threadUsage(db, id)
 
 /** Pages of a thread's messages, from its first to its last. Throws when the thread is deleted meanwhile. */
 export function* messagePages({ db }: Runtime, thread: Thread) {

@@ -1,5 +1,5 @@
-import type { AgentOptions } from '../../db/agents.ts'
 import type { RunBudgets } from '../../gateway/budgets.ts'
+import type { AgentOptions } from '../../model/agent.ts'
 import type { TurnOptions } from '../../plugin-api/index.ts'
 
 /** What a chat asks for, beside its messages. */

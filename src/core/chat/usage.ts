@@ -1,8 +1,11 @@
-import { type GroupBy, type UsageGroup, type UsageSums, usageBy } from '../../db/model-calls.ts'
+import { usageBy } from '../../db/model-calls.ts'
 import { roundUsd } from '../../db/usd.ts'
 import { ApiError } from '../../errors.ts'
+import type { GroupBy, UsageGroup, UsageSums } from '../../model/usage.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'
+
+export const usageGroups: readonly GroupBy[] = ['agent', 'thread', 'key', 'model', 'day']
 
 export interface Usage {
   groupBy: GroupBy

@@ -5,16 +5,10 @@ import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
 import { lasting } from '../../db/lasting.ts'
 import { inTransaction } from '../../db/open.ts'
-import {
-  deleteSandbox,
-  findSandbox,
-  insertSandbox,
-  listSandboxes,
-  type Sandbox,
-  type SandboxInput,
-} from '../../db/sandboxes.ts'
+import { deleteSandbox, findSandbox, insertSandbox, listSandboxes } from '../../db/sandboxes.ts'
 import { assertLimits } from '../../environment/least-limits.ts'
 import { ApiError, messageOf } from '../../errors.ts'
+import type { Sandbox, SandboxInput } from '../../model/sandbox.ts'
 import type { Limits } from '../../plugin-api/index.ts'
 import { assertAgent, type Caller } from '../access/access.ts'
 import { getAgent } from '../agents/agents.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import type { Agent } from '../../db/agents.ts'
 import { type CommandResult, runCommand } from '../../environment/run-command.ts'
 import { ApiError, messageOf } from '../../errors.ts'
+import type { Agent } from '../../model/agent.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import { logAgent } from '../agents/agent-log.ts'
 import type { Bundles, Log } from '../runtime.ts'

@@ -1,15 +1,10 @@
 import { findPassedChecks } from '../../db/backends.ts'
 import { whenFree, writeWhenFree } from '../../db/busy.ts'
-import {
-  type EnvironmentPlace,
-  insertStray,
-  listStrays,
-  listUnfinished,
-  settleEnvironment,
-} from '../../db/environments.ts'
+import { insertStray, listStrays, listUnfinished, settleEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
 import { listEnvironments, listExpiredSandboxes, touchEnvironment } from '../../db/sandboxes.ts'
 import { messageOf } from '../../errors.ts'
+import type { EnvironmentPlace } from '../../model/environment.ts'
 import type { Runtime } from '../runtime.ts'
 import { removeSandbox } from './sandboxes.ts'
 

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../db/sandboxes.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import type { Caller } from '../access/access.ts'
 import type { Runtime } from '../runtime.ts'

@@ -11,7 +11,7 @@ import {
   variablesOf,
 } from '../../core/agents/agents.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import type { DeploymentSummary } from '../../db/deployments.ts'
+import type { DeploymentSummary } from '../../model/deployment.ts'
 import { json, optionalJson } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { NO_NUL, VARIABLE_NAME } from '../schema.ts'

@@ -4,7 +4,6 @@ import { bounds } from '../../bounds.ts'
 import { startChat } from '../../core/chat/chat.ts'
 import { cancelStream, findStream, getStream, resumeStream } from '../../core/chat/streams.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { newId } from '../../db/id.ts'
 import { ApiError } from '../../errors.ts'
 import { isObject } from '../../read/json.ts'
 import type { Watched } from '../../runs/registry.ts'
@@ -81,8 +80,7 @@ export const chatRoutes = (runtime: Runtime) =>
           {
             ...rest,
             background,
-            messages: messages.map(withId),
-            ownIds: new Set(messages.flatMap(({ id }) => id ?? [])),
+            messages: messages.map(checked),
             options: overrides(options),
             ...(typeof id === 'string' && { id }),
             ...(typeof messageId === 'string' && { messageId }),
@@ -131,11 +129,11 @@ function assertMessages(body: unknown): void {
 
 const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
 
-const withId = ({ id, role, parts }: Static<typeof Message>) => {
+const checked = ({ id, role, parts }: Static<typeof Message>) => {
   if (parts.some(({ type, text }) => type === 'text' && text === undefined)) {
     throw new ApiError('invalid_request', 'messages.parts.text: required', { field: 'messages.parts.text' })
   }
-  return { id: id || newId('msg'), role, parts }
+  return { id, role, parts }
 }
 
 function overrides({ systemPrompt, ...options }: Static<typeof Options>) {

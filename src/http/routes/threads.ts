@@ -1,10 +1,18 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { createThread, getThread, lastOf, messagePages, removeThread, threadsOf } from '../../core/chat/threads.ts'
+import {
+  createThread,
+  getThread,
+  lastOf,
+  messagePages,
+  removeThread,
+  sumUsage,
+  threadsOf,
+} from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
-import { type Thread, threadUsage } from '../../db/threads.ts'
+import type { Thread } from '../../model/thread.ts'
 import { optionalJson } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { inPieces } from '../pieces.ts'
@@ -53,7 +61,7 @@ export const threadRoutes = (runtime: Runtime) =>
         const caller = callerOf(request)
         const thread = getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
         const { error, completedAt } = thread
-        const fields = { ...summary(thread), usage: threadUsage(runtime.db, thread.id), error, completedAt }
+        const fields = { ...summary(thread), usage: sumUsage(runtime, thread), error, completedAt }
         if (limit !== undefined || before !== undefined) {
           const page = { limit: Number(limit ?? DEFAULT_PAGE), ...(before !== undefined && { before }) }
           return { ...fields, ...lastOf(runtime, thread, page) }

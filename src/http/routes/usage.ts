@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { usageOf } from '../../core/chat/usage.ts'
+import { usageGroups, usageOf } from '../../core/chat/usage.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { type GroupBy, usageGroups } from '../../db/model-calls.ts'
+import type { GroupBy } from '../../model/usage.ts'
 import { callerOf } from '../caller.ts'
 
 const UsageQuery = Type.Object({

@@ -1,0 +1,53 @@
+/** Rules as they were written. No `allowOut` is no opinion. */
+export interface NetworkRules {
+  allowOut?: string[]
+  denyOut?: string[]
+}
+
+/** What a sandbox may reach: by its agent as it was then, and by who made it. Both must agree. */
+export interface SandboxNetwork {
+  agent?: NetworkRules
+  own?: NetworkRules
+}
+
+export interface Sandbox {
+  id: string
+  teamId: string
+  agentSlug: string
+  agentName: string
+  environmentId: string
+  backend: string
+  status: string
+  error?: string
+  envs: Record<string, string>
+  cwd: string
+  network: SandboxNetwork
+  timeoutMs?: number
+  /** The version of the agent that it was made with. */
+  deploymentId?: string
+  /** The agent's own tools, by the name of their bundle. */
+  bundle?: string
+  /** The end user whose token made it. */
+  externalUserId?: string
+  createdAt: string
+  updatedAt: string
+  lastUsedAt: string
+}
+
+export type SandboxInput = Omit<Sandbox, 'createdAt' | 'updatedAt' | 'lastUsedAt'>
+
+export interface SandboxPage {
+  limit: number
+  /** The id of the last one of the page before. */
+  before?: string
+  /** Only those of these agents, or of this end user. */
+  agents?: string[]
+  userId?: string
+  /** Only those of which a thread has failed, or none has. */
+  hasFailed?: boolean
+  /** Only those whose id or environment's id has this in it. */
+  search?: string
+  /** Only those made from this moment on, or before that one. */
+  from?: string
+  to?: string
+}

@@ -1,0 +1,53 @@
+/** Whom a model's call is for. */
+export interface Spender {
+  teamId: string
+  /** The API key that asked; undefined for the configured one and for tokens. */
+  keyId?: string
+  agentSlug: string
+  sandboxId: string
+  threadId: string
+  runId: string
+}
+
+/** One call of a model, once it has ended. */
+export interface ModelCall extends Spender {
+  provider: string
+  /** The model's id at the provider. */
+  model: string
+  /** `aborted`: the caller went, or the run ended, before the answer was whole. */
+  status: 'completed' | 'failed' | 'aborted'
+  /** Those of the cache are among them. */
+  inputTokens: number
+  outputTokens: number
+  cacheReadTokens: number
+  cacheWriteTokens: number
+  costUsd: number
+  startedAt: string
+  durationMs: number
+}
+
+/** Whose calls a budget is about. */
+export type SpentScope =
+  | { runId: string }
+  | { threadId: string }
+  | { sandboxId: string }
+  | { teamId: string; agentSlug: string }
+  /** Calls without a key of the database are one of their own in each team. */
+  | { teamId: string; keyId: string | null; from: string }
+  | { from: string }
+
+export interface UsageSums {
+  calls: number
+  inputTokens: number
+  outputTokens: number
+  cacheReadTokens: number
+  cacheWriteTokens: number
+  costUsd: number
+}
+
+export interface UsageGroup extends UsageSums {
+  /** An agent's slug, a thread's or key's id, `provider/model`, or a day (UTC); null for calls without a key of the database. */
+  key: string | null
+}
+
+export type GroupBy = 'agent' | 'thread' | 'key' | 'model' | 'day'
