@@ -5,27 +5,27 @@ import type { PromptPart } from './prompt.ts'
 /** A session of an agent program, in a process that may serve many turns. */
 export interface Conversation {
   readonly program: Program
-  /** It tells of each tool call before that begins: what has told of none has started nothing. */
-  readonly tellsCallsFirst: boolean
-  /** The program's own name for it. */
+  /** It reports each tool call before that begins: as long as it has reported no call, it has started nothing. */
+  readonly announcesCalls: boolean
+  /** The id that the program gave the session. */
   readonly sessionId: string
-  /** Asks, and tells what comes until the answer's end. Never rejects; when the program ends, so does the answer. */
-  ask(prompt: readonly PromptPart[], tell: (event: EngineEvent) => void): Promise<EngineEnd>
-  /** Wants the answer to end now. */
+  /** Sends a prompt and emits events until the answer ends. Never rejects: when the program ends, the answer fails. */
+  ask(prompt: readonly PromptPart[], emit: (event: EngineEvent) => void): Promise<EngineEnd>
+  /** Asks the program to end its answer now. */
   interrupt(): void
 }
 
-/** How one turn's conversation is started. */
+/** How to start the conversation of one turn. */
 export interface Launch {
-  /** Of the program, in front of its session ids. */
+  /** The program's name, which is put in front of its session ids. */
   name: string
-  /** All that a running process cannot change: with another key it is not the one that this turn wants. */
+  /** Everything that a running process cannot change. A process with another key does not serve this turn. */
   key: string
-  /** Goes on with a session, or begins one. Throws SessionLost when the program does not have it. */
-  open(session: string | undefined, tell: (event: EngineEvent) => void): Promise<Conversation>
+  /** Resumes a session, or begins one. Throws SessionLost when the program does not have it. */
+  open(session: string | undefined, emit: (event: EngineEvent) => void): Promise<Conversation>
 }
 
-/** A kind of agent program. Throws an ApiError, or an error in words for who chats, when the turn is not possible. */
-export type Plan = (turn: Turn, context: EngineContext) => Launch
+/** One kind of agent program. Throws an ApiError, or an error whose message the user may read, when the turn is not possible. */
+export type PrepareLaunch = (turn: Turn, context: EngineContext) => Launch
 
 export const failed = (code: string, message: string): EngineEnd => ({ status: 'failed', error: { code, message } })

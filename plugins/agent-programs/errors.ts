@@ -1,2 +1,2 @@
-/** The agent program does not have the session that it was to go on with. */
+/** The agent program no longer has the session that it was asked to resume. */
 export class SessionLost extends Error {}

@@ -1,28 +1,29 @@
 import type { Conversation } from './conversation.ts'
 
-/** Conversations that wait for the next turn of their thread, their program running. */
-export interface Shelf {
-  /** The thread's, if its program lives. It is the caller's then. */
-  take(threadId: string): ShelvedConversation | undefined
-  /** Ends it when nobody takes it for a while. */
-  put(threadId: string, conversation: ShelvedConversation): void
-  /** When it resolves, nothing that was kept is alive. */
+/** Conversations that wait for the next turn of their thread. Their programs keep running. */
+export interface IdleConversations {
+  /** Removes and gives the thread's conversation, if its program is alive. The caller ends it, or puts it back. */
+  take(threadId: string): IdleConversation | undefined
+  /** Keeps a conversation, and ends it when it is not taken in time. */
+  put(threadId: string, conversation: IdleConversation): void
+  /** Ends all conversations. When it resolves, none of their programs is alive. */
   close(): Promise<void>
 }
 
-export interface ShelvedConversation extends Conversation {
+export interface IdleConversation extends Conversation {
   readonly environmentId: string
   readonly key: string
 }
 
-/** Of one sandbox: each is a process of some hundred megabytes. */
+/** The most for one sandbox: each is a process of some hundred megabytes. */
 const MAX_KEPT = 3
 
-export function createShelf(idleMs: number): Shelf {
-  const kept = new Map<string, { conversation: ShelvedConversation; timer: ReturnType<typeof setTimeout> }>()
+/** @param idleMs how long a conversation waits before it is ended */
+export function createIdleConversations(idleMs: number): IdleConversations {
+  const kept = new Map<string, { conversation: IdleConversation; timer: ReturnType<typeof setTimeout> }>()
   const ending = new Set<Promise<void>>()
 
-  function take(threadId: string): ShelvedConversation | undefined {
+  function take(threadId: string): IdleConversation | undefined {
     const found = kept.get(threadId)
     if (!found) return undefined
     clearTimeout(found.timer)
@@ -42,7 +43,7 @@ export function createShelf(idleMs: number): Shelf {
     put(threadId, conversation) {
       const { program, environmentId } = conversation
       if (!program.isAlive) return
-      // A turn that was late to end may have put one there.
+      // An earlier turn of the thread that ended late may have put one there.
       end(threadId)
       const timer = setTimeout(() => end(threadId), idleMs)
       timer.unref()
@@ -50,7 +51,7 @@ export function createShelf(idleMs: number): Shelf {
       void program.ended.then(() => {
         if (kept.get(threadId)?.conversation === conversation) take(threadId)
       })
-      // The oldest are first.
+      // A map iterates in insertion order: the oldest come first.
       const beside = [...kept].filter(([, { conversation: other }]) => other.environmentId === environmentId)
       for (const [id] of beside.slice(0, -MAX_KEPT)) end(id)
     },

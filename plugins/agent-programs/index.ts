@@ -1,23 +1,23 @@
 import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
-import { checkAcp, planAcp } from './acp/launch.ts'
-import { checkClaudeCode, planClaudeCode } from './claude-code/launch.ts'
-import type { Plan } from './conversation.ts'
-import { createShelf } from './idle-conversations.ts'
+import { checkAcp, prepareAcpLaunch } from './acp/launch.ts'
+import { checkClaudeCode, prepareClaudeCodeLaunch } from './claude-code/launch.ts'
+import type { PrepareLaunch } from './conversation.ts'
+import { createIdleConversations } from './idle-conversations.ts'
 import { runTurn } from './turn.ts'
 
 /** How long a program waits for the next turn of its thread. */
 const IDLE_MS = 300_000
 
-const engineOf = (name: string, plan: Plan, check: Required<Engine>['check']): Engine => {
-  const shelf = createShelf(IDLE_MS)
-  return { name, check, run: (turn, context) => runTurn(plan, shelf, turn, context), close: () => shelf.close() }
+const createEngine = (name: string, prepare: PrepareLaunch, check: Required<Engine>['check']): Engine => {
+  const idle = createIdleConversations(IDLE_MS)
+  return { name, check, run: (turn, context) => runTurn(prepare, idle, turn, context), close: () => idle.close() }
 }
 
 /** Claude Code's command-line program, in the sandbox. */
 export const claudeCode: Plugin = {
   name: 'claude-code',
-  engine: () => engineOf('claude-code', planClaudeCode, checkClaudeCode),
+  engine: () => createEngine('claude-code', prepareClaudeCodeLaunch, checkClaudeCode),
 }
 
-/** Any Agent Client Protocol program, in the sandbox. */
-export const acp: Plugin = { name: 'acp', engine: () => engineOf('acp', planAcp, checkAcp) }
+/** Any program that speaks the Agent Client Protocol, in the sandbox. */
+export const acp: Plugin = { name: 'acp', engine: () => createEngine('acp', prepareAcpLaunch, checkAcp) }

@@ -5,26 +5,26 @@ import type { Environment } from '../../src/plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson } from '../../src/read/json.ts'
 import { SessionLost } from './errors.ts'
 
-/** A program in a sandbox that takes and gives a JSON object a line. It lives until it is ended, whatever turn started it. */
+/** A program in a sandbox that reads and writes one JSON object a line. It outlives the turn that started it. */
 export interface Program {
   readonly isAlive: boolean
-  /** Why it ended, in words for who chats. Never rejects. */
+  /** Resolves at its end with the reason, as a sentence for the user. Never rejects. */
   readonly ended: Promise<string>
-  /** Called with each object that it says. What is no JSON object is dropped. */
+  /** Called with each object that it writes. A line that is not a JSON object is dropped. */
   onMessage: (message: JsonObject) => void
-  /** In order; nothing once it has ended. */
+  /** Queues a message. Does nothing once the program has ended. */
   send(message: object): void
-  /** When it resolves, the program and all that it started are dead. Never rejects. */
+  /** Kills the program and everything that it started. Resolves when they are dead; never rejects. */
   kill(): Promise<void>
-  /** Lets it end by itself: what it left running in the background lives on. One that does not is killed. */
+  /** Lets it end by itself, so that its background processes live on; kills it after 2 s. Never rejects. */
   end(): Promise<void>
 }
 
-/** How long a program may take to end once its input has, and once it is asked to by a signal. */
-const ASK_MS = 300
-const END_MS = 2000
-const MAX_LAST_WORDS = 1000
-/** What waits for a program that does not read: a prompt with its images is the most that one is told. */
+/** How long after its input was closed a program gets SIGTERM, and then SIGKILL. */
+const TERMINATE_MS = 300
+const KILL_MS = 2000
+const MAX_STDERR_CHARS = 1000
+/** Messages may wait for a program that does not read, up to this size: enough for one prompt with its images. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 /** The first start reads hundreds of megabytes from a disk that may be slow. */
@@ -34,11 +34,11 @@ export interface ProgramOptions {
   command: readonly string[]
   cwd: string
   env: Readonly<Record<string, string>>
-  /** Is never told. */
+  /** Replaced by asterisks in messages. */
   secret?: string
 }
 
-/** Starts a program and does `begin` with it. When that fails, is aborted or takes too long, nothing of it is left. */
+/** Starts a program and runs `begin` with it. When that fails, is aborted or takes too long, the program is killed. */
 export async function openProgram<T>(
   environment: Environment,
   options: ProgramOptions,
@@ -53,7 +53,7 @@ export async function openProgram<T>(
     await program.kill()
     if (error instanceof SessionLost) throw error
     const isLate = termination.reason === 'timeout'
-    const reason = isLate ? `nothing came within ${START_MS / 1000} seconds.` : messageOf(error)
+    const reason = isLate ? `it did not answer within ${START_MS / 1000} seconds.` : messageOf(error)
     throw new Error(`${options.command[0]} did not start: ${reason}`)
   }
 }
@@ -62,7 +62,7 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
   const child = await environment.spawn({ ...command, stdin: 'pipe' })
   const stdin = child.stdin?.getWriter()
   stdin?.closed.catch(() => {})
-  let lastWords = ''
+  let stderrTail = ''
   let isAlive = true
   let isEnding = false
   let unreadBytes = 0
@@ -77,7 +77,7 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
   async function listen(): Promise<void> {
     const decoder = new TextDecoder()
     for await (const chunk of child.stderr) {
-      lastWords = (lastWords + decoder.decode(chunk, { stream: true })).slice(-MAX_LAST_WORDS)
+      stderrTail = (stderrTail + decoder.decode(chunk, { stream: true })).slice(-MAX_STDERR_CHARS)
     }
   }
   const reading = Promise.allSettled([read(), listen()])
@@ -85,8 +85,8 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
     async ({ exitCode }) => {
       isAlive = false
       await reading
-      const words = secret ? lastWords.replaceAll(secret, '***') : lastWords
-      return [problem || `The program ended with exit code ${exitCode}.`, words.trim()].filter(Boolean).join(' ')
+      const tail = secret ? stderrTail.replaceAll(secret, '***') : stderrTail
+      return [problem || `The program ended with exit code ${exitCode}.`, tail.trim()].filter(Boolean).join(' ')
     },
     error => {
       isAlive = false
@@ -105,7 +105,7 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
       const bytes = Buffer.from(`${JSON.stringify(message)}\n`)
       unreadBytes += bytes.byteLength
       if (unreadBytes > MAX_UNREAD_BYTES) {
-        problem = 'The program was ended: it reads too little of what it is told.'
+        problem = 'The program was ended: it does not read its input fast enough.'
         return void program.kill()
       }
       const taken = () => {
@@ -120,7 +120,7 @@ async function startProgram(environment: Environment, { secret, ...command }: Pr
     async end() {
       if (!isEnding) stdin?.close().catch(() => {})
       isEnding = true
-      const timers = [setTimeout(() => child.kill('SIGTERM'), ASK_MS), setTimeout(() => child.kill(), END_MS)]
+      const timers = [setTimeout(() => child.kill('SIGTERM'), TERMINATE_MS), setTimeout(() => child.kill(), KILL_MS)]
       await ended
       for (const timer of timers) clearTimeout(timer)
     },

@@ -1,8 +1,8 @@
 import type { StoredMessage, Turn } from '../../src/plugin-api/index.ts'
 
 /**
- * A program's session as its thread keeps it: the program, its own id, how many user messages it has got, and a mark
- * while the last of them is not surely kept. A program that is killed in a turn may not have written it down.
+ * A program's session. Its thread keeps it as `PROGRAM:ID#COUNT`, where COUNT is the number of user messages that the program
+ * got. A `!` at the end says that the program may not have saved the last one: it may have been killed in that turn.
  */
 export interface Session {
   id: string
@@ -10,16 +10,17 @@ export interface Session {
 }
 
 export const writeSession = (name: string, { id, isSure }: Session, { history, prompt }: Turn): string =>
-  `${name}:${id}#${countOf([...history, ...prompt])}${isSure ? '' : '!'}`
+  `${name}:${id}#${countUserMessages([...history, ...prompt])}${isSure ? '' : '!'}`
 
 /**
- * None when the thread has gone another way since: by another engine, by a turn that never reached the program, or
- * because an answer was taken back.
+ * Undefined when the session does not match the thread any more: another engine answered since, a turn never reached the
+ * program, or an answer was taken back.
  */
 export function readSession(name: string, { engineSessionId = '', history }: Turn): Session | undefined {
   if (!engineSessionId.startsWith(`${name}:`)) return undefined
   const [, id, count, mark] = /^(.+)#(\d+)(!?)$/.exec(engineSessionId.slice(name.length + 1)) ?? []
-  return id !== undefined && Number(count) === countOf(history) ? { id, isSure: mark === '' } : undefined
+  return id !== undefined && Number(count) === countUserMessages(history) ? { id, isSure: mark === '' } : undefined
 }
 
-const countOf = (messages: readonly StoredMessage[]): number => messages.filter(({ role }) => role === 'user').length
+const countUserMessages = (messages: readonly StoredMessage[]): number =>
+  messages.filter(({ role }) => role === 'user').length

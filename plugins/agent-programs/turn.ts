@@ -1,39 +1,40 @@
+import { beforeTimeout } from '../../src/async/timeout.ts'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
-import { failed, type Launch, type Plan } from './conversation.ts'
+import { failed, type Launch, type PrepareLaunch } from './conversation.ts'
 import { SessionLost } from './errors.ts'
-import type { Shelf, ShelvedConversation } from './idle-conversations.ts'
-import { promptOf, type Retold } from './prompt.ts'
+import type { IdleConversation, IdleConversations } from './idle-conversations.ts'
+import { type Recap, toPrompt } from './prompt.ts'
 import { readSession, type Session, writeSession } from './session-id.ts'
 
-type Tell = (event: EngineEvent) => void
+type Emit = (event: EngineEvent) => void
 
-/** How long a program may take to end its answer when it is asked to: then it is killed. A run's own grace is longer. */
+/** A program that does not end its answer this long after an interrupt is killed. A run's own grace period is longer. */
 const INTERRUPT_MS = 700
 
 const cancelled: EngineEnd = { status: 'cancelled' }
 
 /**
- * One turn of an agent program: by the process that waits for this thread, else by a new one that goes on with the
- * thread's session, else in a new session that is told the conversation so far. Never throws.
+ * Runs one turn of an agent program: in the process that waits for this thread, or in a new one that resumes the thread's
+ * session, or in a new session that gets the conversation so far as text. Never throws.
  */
 export async function* runTurn(
-  plan: Plan,
-  shelf: Shelf,
+  prepare: PrepareLaunch,
+  idle: IdleConversations,
   turn: Turn,
   context: EngineContext,
 ): AsyncGenerator<EngineEvent, EngineEnd> {
   const left = new AbortController()
   const signal = AbortSignal.any([context.signal, left.signal])
-  // Nothing is held back: a run takes events as fast as they come.
+  // Unbounded: a run takes events as fast as they come.
   const { readable, writable } = new TransformStream<EngineEvent, EngineEvent>({}, {}, { highWaterMark: Infinity })
   const writer = writable.getWriter()
   writer.closed.catch(() => {})
-  const tell = (event: EngineEvent) => {
-    // Of what comes after the abort, only what is kept for the next turn counts.
+  const emit = (event: EngineEvent) => {
+    // After an abort only the session's id still matters: the next turn needs it.
     if (!signal.aborted || event.type === 'session') writer.write(event).catch(() => {})
   }
-  const answering = answer(plan, shelf, turn, { ...context, signal }, tell)
+  const answering = answer(prepare, idle, turn, { ...context, signal }, emit)
     .catch(error =>
       signal.aborted ? cancelled : failed(error instanceof ApiError ? error.code : 'agent_failed', messageOf(error)),
     )
@@ -47,26 +48,32 @@ export async function* runTurn(
   }
 }
 
-async function answer(plan: Plan, shelf: Shelf, turn: Turn, context: EngineContext, tell: Tell): Promise<EngineEnd> {
+async function answer(
+  prepare: PrepareLaunch,
+  idle: IdleConversations,
+  turn: Turn,
+  context: EngineContext,
+  emit: Emit,
+): Promise<EngineEnd> {
   const { threadId, signal, environment } = context
   if (signal.aborted) return cancelled
-  const launch = plan(turn, context)
+  const launch = prepare(turn, context)
   const session = readSession(launch.name, turn)
-  const waiting = threadId === undefined ? undefined : shelf.take(threadId)
+  const waiting = threadId === undefined ? undefined : idle.take(threadId)
   const fits = waiting?.key === launch.key && waiting.sessionId === session?.id
   if (waiting && !fits) await waiting.program.end()
-  const finish = async (conversation: ShelvedConversation, end: EngineEnd) => {
-    if (threadId !== undefined) shelf.put(threadId, conversation)
+  const finish = async (conversation: IdleConversation, end: EngineEnd) => {
+    if (threadId !== undefined) idle.put(threadId, conversation)
     else await (signal.aborted ? conversation.program.kill() : conversation.program.end())
     return end
   }
   if (waiting && fits) {
-    const asked = await ask(waiting, launch, turn, { retold: 'nothing', signal, tell })
-    // It may have died while it waited: then nothing of the turn has happened.
+    const asked = await ask(waiting, launch, turn, { recap: 'nothing', signal, emit })
+    // It may have died while it waited. It did nothing of this turn then, so a new process may.
     if (!asked.isLost) return finish(waiting, asked.end)
   }
-  const { conversation, retold } = await open(launch, session, environment.id, signal, tell)
-  return finish(conversation, (await ask(conversation, launch, turn, { retold, signal, tell })).end)
+  const { conversation, recap } = await open(launch, session, environment.id, signal, emit)
+  return finish(conversation, (await ask(conversation, launch, turn, { recap, signal, emit })).end)
 }
 
 async function open(
@@ -74,54 +81,58 @@ async function open(
   session: Session | undefined,
   environmentId: string,
   signal: AbortSignal,
-  tell: Tell,
+  emit: Emit,
 ) {
-  const start = async (from: string | undefined, retold: Retold) => {
+  const start = async (from: string | undefined, recap: Recap) => {
     signal.throwIfAborted()
-    const conversation = Object.assign(await launch.open(from, tell), { environmentId, key: launch.key })
-    return { conversation, retold }
+    const conversation = Object.assign(await launch.open(from, emit), { environmentId, key: launch.key })
+    return { conversation, recap }
   }
   if (session === undefined) return start(undefined, 'all')
   try {
     return await start(session.id, session.isSure ? 'nothing' : 'last turn')
   } catch (error) {
     if (!(error instanceof SessionLost)) throw error
-    const text = 'The agent program has lost its session. It is told the conversation so far.'
-    tell({ type: 'notice', level: 'info', code: 'session_lost', text })
+    const text = 'The agent program no longer has its session. A new one starts with the conversation so far.'
+    emit({ type: 'notice', level: 'info', code: 'session_lost', text })
     return start(undefined, 'all')
   }
 }
 
-/** One question and its answer. Cancelled: when it resolves, nothing that the answer started is alive. */
+/** Asks once and waits for the answer. After an abort it resolves when nothing that the answer started is alive. */
 async function ask(
-  conversation: ShelvedConversation,
+  conversation: IdleConversation,
   { name }: Launch,
   turn: Turn,
-  { retold, signal, tell }: { retold: Retold; signal: AbortSignal; tell: Tell },
+  { recap, signal, emit }: { recap: Recap; signal: AbortSignal; emit: Emit },
 ): Promise<{ end: EngineEnd; isLost: boolean }> {
   const { program } = conversation
-  let hasSaid = false
+  let hasEmitted = false
   let hasCalled = false
-  const listen: Tell = event => {
-    hasSaid = true
+  const listen: Emit = event => {
+    hasEmitted = true
     hasCalled ||= event.type === 'tool-call' || event.type === 'tool-input'
-    tell(event)
+    emit(event)
   }
   const keep = (isSure: boolean) => {
     const engineSessionId = writeSession(name, { id: conversation.sessionId, isSure }, turn)
-    tell({ type: 'session', engineSessionId })
+    emit({ type: 'session', engineSessionId })
   }
   keep(false)
-  const asking = conversation.ask(promptOf(turn, retold), listen)
+  const asking = conversation.ask(toPrompt(turn, recap), listen)
   const end = await endOrAbort(asking, signal)
   if (!signal.aborted) {
     if (program.isAlive) keep(true)
-    return { end: end ?? cancelled, isLost: !program.isAlive && !hasSaid && end?.status === 'failed' }
+    return { end: end ?? cancelled, isLost: !program.isAlive && !hasEmitted && end?.status === 'failed' }
   }
   conversation.interrupt()
-  const isAnswered = await within(INTERRUPT_MS, asking)
-  // Programs kill what they know of. What a tool has started and sent away, only the sandbox can find.
-  if (!isAnswered || hasCalled || !conversation.tellsCallsFirst) await program.kill()
+  const isAnswered = await beforeTimeout(
+    INTERRUPT_MS,
+    asking.then(() => true),
+    () => false,
+  )
+  // A program kills the processes that it knows. Only the sandbox finds those that a tool has detached.
+  if (!isAnswered || hasCalled || !conversation.announcesCalls) await program.kill()
   else keep(true)
   return { end: cancelled, isLost: false }
 }
@@ -134,14 +145,5 @@ const endOrAbort = (asking: Promise<EngineEnd>, signal: AbortSignal): Promise<En
     void asking.then(end => {
       signal.removeEventListener('abort', stop)
       resolve(end)
-    })
-  })
-
-const within = (ms: number, work: Promise<unknown>): Promise<boolean> =>
-  new Promise(resolve => {
-    const timer = setTimeout(() => resolve(false), ms)
-    void work.then(() => {
-      clearTimeout(timer)
-      resolve(true)
     })
   })

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { createPeer } from '../../plugins/agent-programs/acp/peer.ts'
 import { answerPermission } from '../../plugins/agent-programs/acp/permissions.ts'
-import { toolInputOf, toolNameOf, toolOutputOf } from '../../plugins/agent-programs/acp/tools.ts'
+import { readToolInput, readToolName, readToolOutput } from '../../plugins/agent-programs/acp/tools.ts'
 import { createUpdates } from '../../plugins/agent-programs/acp/updates.ts'
 import { createReader } from '../../plugins/agent-programs/claude-code/reader.ts'
-import { promptOf } from '../../plugins/agent-programs/prompt.ts'
+import { toPrompt } from '../../plugins/agent-programs/prompt.ts'
 import { readSession } from '../../plugins/agent-programs/session-id.ts'
 import { toEntries } from '../../plugins/ai-sdk/context/history.ts'
 import { lastRequest } from '../../plugins/ai-sdk/context/summary.ts'
@@ -194,8 +194,8 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'a tool call of an agent program': text => {
     const call = { title: text, name: text, kind: text, rawInput: { command: text }, rawOutput: text, toolCallId: text }
     createUpdates(() => {}, { servers: [text.slice(0, 64), 'a-b'] }).take({ sessionUpdate: 'tool_call', ...call })
-    for (const name of [text, `mcp.${text}`, `mcp__${text}`, `a_b${text}`]) toolNameOf({ name }, ['a-b', 'mcp'])
-    return [toolInputOf(call), toolOutputOf(call)]
+    for (const name of [text, `mcp.${text}`, `mcp__${text}`, `a_b${text}`]) readToolName({ name }, ['a-b', 'mcp'])
+    return [readToolInput(call), readToolOutput(call)]
   },
   'a message of an agent program': text => {
     const program = { ended: new Promise<string>(() => {}), send: () => {}, onMessage: (_: object) => {} }
@@ -207,7 +207,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   },
   'the session of an agent program': text => readSession('a', { engineSessionId: `a:${text}`, history: [] } as never),
   'a prompt': text =>
-    promptOf(
+    toPrompt(
       { prompt: [{ role: 'user', parts: [{ type: 'file', url: `data:image/${text}` }] }], history: [] } as never,
       'all',
     ),

@@ -1,26 +1,26 @@
 import { ApiError } from '../../../src/errors.ts'
 import type { AcpOptions, CheckContext, EngineContext, ModelAccess } from '../../../src/plugin-api/index.ts'
-import type { Launch, Plan } from '../conversation.ts'
-import { assertProgram } from '../find.ts'
+import { assertProgram } from '../assert-program.ts'
+import type { Launch, PrepareLaunch } from '../conversation.ts'
 import { openProgram } from '../program.ts'
 import { openConversation } from './conversation.ts'
 import { type Preset, presets } from './presets.ts'
 
-/** Throws when the agent names no program, or one that the sandbox does not have. */
+/** Throws an ApiError when the agent names no program, or one that the sandbox does not have. */
 export async function checkAcp(context: CheckContext): Promise<void> {
   const { acp = {} } = context.options
-  const preset = presetOf(acp)
+  const preset = resolvePreset(acp)
   const { command = preset?.command ?? '' } = acp
   await assertProgram(context, command, acp.command === undefined ? preset?.install : undefined)
 }
 
-/** An Agent Client Protocol program, by the agent's own choice. */
-export const planAcp: Plan = (turn, context): Launch => {
+/** Prepares the Agent Client Protocol program that the agent's options name. */
+export const prepareAcpLaunch: PrepareLaunch = (turn, context): Launch => {
   const { environment, cwd, options, signal } = context
   const { acp = {} } = options
-  const preset = presetOf(acp)
+  const preset = resolvePreset(acp)
   const { command = preset?.command ?? '', args = preset?.args ?? [] } = acp
-  const access = accessOf(context, preset)
+  const access = resolveAccess(context, preset)
   const env = {
     ...context.env,
     ...(access && generalVariables(access)),
@@ -39,32 +39,30 @@ export const planAcp: Plan = (turn, context): Launch => {
   return {
     name: `acp/${acp.preset ?? command}`,
     key: JSON.stringify([command, args, env, session]),
-    async open(resume, tell) {
+    async open(resume, emit) {
       await checkAcp(context)
       const program = { command: [command, ...args], cwd, env, ...(access && { secret: access.programToken }) }
       return await openProgram(environment, program, signal, started =>
-        openConversation(started, { ...session, ...(resume !== undefined && { resume }) }, tell),
+        openConversation(started, { ...session, ...(resume !== undefined && { resume }) }, emit),
       )
     },
   }
 }
 
-function presetOf({ preset: name, command }: AcpOptions): Preset | undefined {
+function resolvePreset({ preset: name, command }: AcpOptions): Preset | undefined {
   const known = [...presets.keys()].join(', ')
   if (name === undefined) {
     if (command !== undefined) return undefined
-    throw new ApiError(
-      'invalid_request',
-      `The agent's options.acp names no program: it wants a preset (${known}) or a command.`,
-    )
+    throw new ApiError('invalid_request', `The agent's options.acp must name a preset (${known}) or a command.`)
   }
   const preset = presets.get(name)
-  if (!preset) throw new ApiError('invalid_request', `options.acp.preset: ${name} is none of ${known}.`)
+  if (!preset)
+    throw new ApiError('invalid_request', `options.acp.preset: ${name} is unknown; the presets are ${known}.`)
   return preset
 }
 
-/** A program that is not known may need no model of the server's. */
-function accessOf(context: EngineContext, preset: Preset | undefined): ModelAccess | undefined {
+/** Without a preset, the program may need no model of the server. */
+function resolveAccess(context: EngineContext, preset: Preset | undefined): ModelAccess | undefined {
   if (!preset) {
     try {
       return context.openModel()
@@ -76,10 +74,10 @@ function accessOf(context: EngineContext, preset: Preset | undefined): ModelAcce
   const { command, wires, provider = access.provider } = preset
   if (wires.includes(access.wire) && access.provider === provider) return access
   const wanted = preset.provider === undefined ? `a model whose API is ${wires.join(' or ')}` : `a model of ${provider}`
-  throw new ApiError('invalid_request', `${command} needs ${wanted}; ${access.provider}/${access.id} is none.`)
+  throw new ApiError('invalid_request', `${command} needs ${wanted}; ${access.provider}/${access.id} is not one.`)
 }
 
-/** For a program that is not known: its own command line can make of them what it needs. */
+/** Variables for a program without a preset, whose command can refer to them. */
 const generalVariables = ({ id, wire, insideBaseUrl, programToken }: ModelAccess): Record<string, string> => ({
   THREADBOX_MODEL: id,
   THREADBOX_MODEL_WIRE: wire,

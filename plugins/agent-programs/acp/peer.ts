@@ -1,18 +1,18 @@
 import { type JsonObject, objectOf } from '../../../src/read/json.ts'
 import type { Program } from '../program.ts'
 
-/** The other side's refusal of a request. */
+/** The program answered a request with an error. */
 export class PeerError extends Error {}
 
-/** JSON-RPC 2.0 with a program, a message a line, requests in both directions. */
+/** JSON-RPC 2.0 with a program, one message a line, requests in both directions. */
 export interface Peer {
-  /** Its result. Rejects with a PeerError when it is refused, with an error when the program ends before. */
+  /** Resolves to the result. Rejects with a PeerError when the program answers with an error, with an Error when it ends first. */
   call(method: string, params: object): Promise<JsonObject>
   notify(method: string, params: object): void
 }
 
 export interface PeerHandlers {
-  /** Answers a request of the program's; undefined: there is no such method. */
+  /** Answers a request of the program. Undefined: there is no such method. */
   request(method: string, params: JsonObject): object | undefined
   notification(method: string, params: JsonObject): void
 }
@@ -34,7 +34,7 @@ export function createPeer(program: Program, handlers: PeerHandlers): Peer {
     if (!call) return
     waiting.delete(Number(id))
     if (error === undefined) call.resolve(objectOf(result) ?? {})
-    else call.reject(new PeerError(wordsOf(objectOf(error) ?? {})))
+    else call.reject(new PeerError(describeError(objectOf(error) ?? {})))
   }
   void program.ended.then(reason => {
     for (const call of waiting.values()) call.reject(new Error(reason))
@@ -54,15 +54,15 @@ export function createPeer(program: Program, handlers: PeerHandlers): Peer {
   }
 }
 
-const MAX_WORDS = 1000
+const MAX_ERROR_CHARS = 1000
 
-/** Many programs say "Internal error" and put what happened beside it. */
-function wordsOf({ message, data }: JsonObject): string {
+/** Many programs only write "Internal error" as the message, and the cause in `data`. */
+function describeError({ message, data }: JsonObject): string {
   const more = typeof data === 'string' ? data : (objectOf(data)?.message ?? objectOf(data)?.details)
   return (
     [message, more]
       .filter(each => typeof each === 'string')
       .join(': ')
-      .slice(0, MAX_WORDS) || 'unknown error'
+      .slice(0, MAX_ERROR_CHARS) || 'unknown error'
   )
 }

@@ -1,17 +1,17 @@
 import type { TurnOptions } from '../../../src/plugin-api/index.ts'
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
-import { toolNameOf } from './tools.ts'
+import { readToolName } from './tools.ts'
 
 const readOnlyKinds: readonly unknown[] = ['read', 'search', 'fetch', 'think']
 
 /**
- * Answers session/request_permission: nobody is there to ask. `plan` allows only what changes nothing, every other mode
- * all but the tools that are disallowed. `known`: what was told of the call before.
+ * Answers session/request_permission without asking a person. `plan` allows only calls that change nothing; every other mode
+ * allows all tools but the disallowed ones. `known`: what earlier updates reported of the call.
  */
 export function answerPermission(params: JsonObject, known: JsonObject, options: TurnOptions): object {
   const call = { ...known, ...objectOf(params.toolCall) }
   const { permissionMode, disallowedTools = [], mcpServers = {} } = options
-  const name = toolNameOf(call, Object.keys(mcpServers))
+  const name = readToolName(call, Object.keys(mcpServers))
   const isDisallowed = disallowedTools
     .map(rule => (rule.split('(', 1)[0] ?? '').trim())
     .some(rule => rule === name || (rule.startsWith('mcp__') && name.startsWith(`${rule}__`)))

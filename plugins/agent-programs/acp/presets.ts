@@ -1,30 +1,30 @@
 import type { ModelAccess } from '../../../src/plugin-api/index.ts'
 import { claudeVariables } from '../claude-variables.ts'
 
-/** A program that is known by name, and how its model calls are led to the gateway. */
+/** A program with a name of its own in options.acp, and how its model calls reach the gateway. */
 export interface Preset {
   command: string
   args: readonly string[]
-  /** Pinned to the version that it was tried with. */
+  /** Pinned to the version that was tested. */
   install: string
-  /** What its model's API must speak. */
+  /** The model APIs that it can use. */
   wires: readonly ModelAccess['wire'][]
-  /** Only models of this provider: it speaks an API that no other has. */
+  /** It can use only models of this provider. */
   provider?: string
   authMethod?: string
-  /** Lets it do what it will: the sandbox is the border. */
+  /** The mode in which it asks for no permission: the sandbox is the boundary. */
   mode?: string
-  /** Texts of its model have an id: one without is its own warning. */
+  /** Texts of its model have an id. A text without one is a warning of the program itself. */
   namesTexts?: true
   variables(access: ModelAccess): Record<string, string>
 }
 
 const globally = (name: string) => `npm install -g --prefix /usr/local ${name}`
 
-/** Where the model is, without the version path that some SDKs add themselves. */
+/** The gateway's URL without the version path, which some SDKs add themselves. */
 const origin = ({ insideBaseUrl }: ModelAccess) => insideBaseUrl.replace(/\/v1$/, '')
 
-/** Its AI SDK packages, by what they speak. */
+/** opencode's AI SDK packages, by model API. */
 const opencodePackages = {
   anthropic: '@ai-sdk/anthropic',
   'openai-responses': '@ai-sdk/openai',

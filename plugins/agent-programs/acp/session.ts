@@ -1,16 +1,16 @@
 import type { TurnOptions } from '../../../src/plugin-api/index.ts'
 
-/** What a session with a program is begun with. */
+/** The parameters of a session with a program. */
 export interface AcpSession {
   cwd: string
   options: TurnOptions
   systemPrompt?: string
-  /** The way to log in that the program wants to be told of. */
+  /** The id of the login method that the program must be asked for. */
   authMethod?: string
-  /** The session's mode when the agent names none. */
+  /** The session's mode unless the agent names one. */
   mode?: string
-  /** Texts of its model have an id: one without is the program's own warning. */
+  /** Texts of its model have an id. A text without one is a warning of the program itself. */
   namesTexts?: true
-  /** Goes on with this one. */
+  /** The id of the session to resume. */
   resume?: string
 }

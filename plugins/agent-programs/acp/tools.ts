@@ -1,7 +1,7 @@
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
-import { outputOf } from '../output.ts'
+import { toToolOutput } from '../tool-output.ts'
 
-/** Claude's names for what other programs call otherwise: clients show tools by these. */
+/** Claude's names for the tools of other programs: clients choose how to show a tool by these. */
 const names: Readonly<Record<string, string>> = {
   bash: 'Bash',
   shell: 'Bash',
@@ -37,13 +37,16 @@ const kinds: Readonly<Record<string, string>> = {
   fetch: 'WebFetch',
 }
 
-/** The name of a tool call: what the program says of it, else by its kind. `servers`: the names of MCP servers. */
-export function toolNameOf({ name, title, kind, _meta, content }: JsonObject, servers: readonly string[] = []): string {
+/** The name of a tool call: the program's own, else one by the call's kind. `servers`: the names of MCP servers. */
+export function readToolName(
+  { name, title, kind, _meta, content }: JsonObject,
+  servers: readonly string[] = [],
+): string {
   const meta = objectOf(_meta)
-  const said = objectOf(meta?.claudeCode)?.toolName ?? name ?? meta?.toolName ?? meta?.tool_name
-  const ofServer = [said, title].map(each => serverToolName(String(each), servers)).find(Boolean)
-  if (ofServer !== undefined) return ofServer
-  if (typeof said === 'string' && said) return names[said.toLowerCase()] ?? clean(said)
+  const declared = objectOf(meta?.claudeCode)?.toolName ?? name ?? meta?.toolName ?? meta?.tool_name
+  const serverTool = [declared, title].map(each => findServerTool(String(each), servers)).find(Boolean)
+  if (serverTool !== undefined) return serverTool
+  if (typeof declared === 'string' && declared) return names[declared.toLowerCase()] ?? clean(declared)
   const titled = typeof title === 'string' ? (names[title.toLowerCase()] ?? mcpName(title)) : undefined
   if (titled) return titled
   if (kind === 'edit' && objectsOf(content).some(({ type, oldText }) => type === 'diff' && oldText == null))
@@ -54,10 +57,10 @@ export function toolNameOf({ name, title, kind, _meta, content }: JsonObject, se
 const mcpName = (title: string): string | undefined => (/^mcp__\w+/.test(title) ? clean(title) : undefined)
 
 /** Each program joins a server's name and its tool's in its own way: `S_T`, `S.T`, `mcp.S.T`, `S__T`, `S/T`. */
-function serverToolName(said: string, servers: readonly string[]): string | undefined {
-  const bare = said.replace(/^mcp[._]+/, '')
+function findServerTool(name: string, servers: readonly string[]): string | undefined {
+  const bare = name.replace(/^mcp[._]+/, '')
   for (const server of servers) {
-    for (const text of [bare, said]) {
+    for (const text of [bare, name]) {
       if (alike(text.slice(0, server.length)) !== alike(server)) continue
       const tool = /^[._/: ]+([\w-]+)/.exec(text.slice(server.length))?.[1]
       if (tool !== undefined) return clean(`mcp__${server}__${tool}`)
@@ -66,15 +69,15 @@ function serverToolName(said: string, servers: readonly string[]): string | unde
   return undefined
 }
 
-/** Some programs write one for the other. */
+/** Some programs write `_` for `-`. */
 const alike = (name: string): string => name.replaceAll('-', '_')
 
 const clean = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64)
 
-/** A call's input with the fields that Claude's tools have, as far as they can be told. */
-export function toolInputOf(call: JsonObject): JsonObject {
+/** A call's input, with the fields of Claude's tool of that name as far as the update has them. */
+export function readToolInput(call: JsonObject): JsonObject {
   const raw = objectOf(call.rawInput) ?? {}
-  const name = toolNameOf(call)
+  const name = readToolName(call)
   const diff = objectsOf(call.content).find(({ type }) => type === 'diff')
   const path = first(
     raw.file_path,
@@ -84,7 +87,7 @@ export function toolInputOf(call: JsonObject): JsonObject {
     diff?.path,
     objectsOf(call.locations)[0]?.path,
   )
-  if (name === 'Bash') return { ...raw, ...present({ command: commandOf(raw.command ?? raw.cmd ?? call.title) }) }
+  if (name === 'Bash') return { ...raw, ...present({ command: toCommandLine(raw.command ?? raw.cmd ?? call.title) }) }
   if (name === 'Read') return { ...raw, ...present({ file_path: path }) }
   if (name === 'Write') return { ...raw, ...present({ file_path: path, content: first(raw.content, diff?.newText) }) }
   if (name === 'Edit') {
@@ -95,18 +98,18 @@ export function toolInputOf(call: JsonObject): JsonObject {
   return raw
 }
 
-/** Codex gives the words of `bash -lc LINE`. */
-function commandOf(command: unknown): string | undefined {
+/** Codex gives a command as the list `bash`, `-lc`, LINE. */
+function toCommandLine(command: unknown): string | undefined {
   if (!Array.isArray(command)) return typeof command === 'string' ? command : undefined
   const isShell =
     command.length === 3 && /(^|\/)(ba|z)?sh$/.test(String(command[0])) && /^-\w*c$/.test(String(command[1]))
   return isShell ? String(command[2]) : command.join(' ')
 }
 
-/** What a call gave: the program's own output where it is text, else what it shows. */
-export function toolOutputOf({ rawOutput, content, printed }: JsonObject): unknown {
+/** A call's output: the raw output where that is text, else the content that the program shows for it. */
+export function readToolOutput({ rawOutput, content, printed }: JsonObject): unknown {
   const raw = objectOf(rawOutput)
-  const said = first(
+  const text = first(
     rawOutput,
     raw?.output,
     raw?.stdout,
@@ -114,11 +117,13 @@ export function toolOutputOf({ rawOutput, content, printed }: JsonObject): unkno
     raw?.aggregated_output,
     raw?.aggregatedOutput,
   )
-  if (said !== undefined) return said
-  // Codex gives what an MCP server answered.
-  const answered = outputOf(objectOf(raw?.result)?.content) || first(objectOf(raw?.error)?.message, raw?.error)
+  if (text !== undefined) return text
+  // Codex puts an MCP server's answer into `result`.
+  const answered = toToolOutput(objectOf(raw?.result)?.content) || first(objectOf(raw?.error)?.message, raw?.error)
   if (answered) return answered
-  const shown = outputOf(objectsOf(content).flatMap(({ type, content: block }) => (type === 'content' ? [block] : [])))
+  const shown = toToolOutput(
+    objectsOf(content).flatMap(({ type, content: block }) => (type === 'content' ? [block] : [])),
+  )
   if (shown !== '') return shown
   return first(printed) || (raw ?? '')
 }

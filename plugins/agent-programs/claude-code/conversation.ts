@@ -6,11 +6,11 @@ import type { PromptPart } from '../prompt.ts'
 import { createReader } from './reader.ts'
 
 export interface ClaudeConversation extends Conversation {
-  /** Resolves when it takes messages; to the reason when it does not. */
+  /** Resolves when the program accepts messages: to undefined, or to the reason why it does not. */
   ready: Promise<string | undefined>
 }
 
-/** The program's control requests have names of their own beside the messages. */
+/** The id of the first control request. */
 const INITIALIZE = 'initialize'
 
 export function createConversation(program: Program, sessionId: string): ClaudeConversation {
@@ -37,11 +37,11 @@ export function createConversation(program: Program, sessionId: string): ClaudeC
   return {
     program,
     sessionId,
-    tellsCallsFirst: true,
+    announcesCalls: true,
     ready: ready.promise,
-    ask: (prompt, tell: (event: EngineEvent) => void) =>
+    ask: (prompt, emit: (event: EngineEvent) => void) =>
       new Promise(resolve => {
-        const reader = createReader(tell)
+        const reader = createReader(emit)
         answer = {
           take(message) {
             const end = reader.read(message)

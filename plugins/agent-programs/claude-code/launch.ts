@@ -1,29 +1,29 @@
 import { ApiError } from '../../../src/errors.ts'
 import type { CheckContext, TurnOptions } from '../../../src/plugin-api/index.ts'
+import { assertProgram } from '../assert-program.ts'
 import { claudeVariables } from '../claude-variables.ts'
-import type { Launch, Plan } from '../conversation.ts'
+import type { Launch, PrepareLaunch } from '../conversation.ts'
 import { SessionLost } from '../errors.ts'
-import { assertProgram } from '../find.ts'
 import { openProgram } from '../program.ts'
 import { createConversation } from './conversation.ts'
 
-/** Tried with this version. */
+/** Pinned to the version that was tested. */
 export const INSTALL = 'npm install -g --prefix /usr/local @anthropic-ai/claude-code@2.1.329'
 
-/** They begin turns of their own, or wait for a person: there is neither between turns. */
-const unfit = ['AskUserQuestion', 'CronCreate', 'CronDelete', 'CronList', 'Monitor', 'ScheduleWakeup']
+/** Tools that would begin a turn by themselves, or wait for a person. */
+const disallowedAlways = ['AskUserQuestion', 'CronCreate', 'CronDelete', 'CronList', 'Monitor', 'ScheduleWakeup']
 
 /** Throws when the sandbox does not have the program. */
 export const checkClaudeCode = (context: CheckContext): Promise<void> => assertProgram(context, 'claude', INSTALL)
 
 /** Claude Code's command-line program, over its stream of JSON. */
-export const planClaudeCode: Plan = (turn, context): Launch => {
+export const prepareClaudeCodeLaunch: PrepareLaunch = (turn, context): Launch => {
   const { environment, cwd, options, signal } = context
   const access = context.openModel()
   if (access.wire !== 'anthropic') {
-    throw new ApiError('invalid_request', `Claude Code needs a model of Anthropic's API; ${access.id} is none.`)
+    throw new ApiError('invalid_request', `Claude Code needs a model of Anthropic's API; ${access.id} is not one.`)
   }
-  const args = argumentsOf(options, turn.systemPrompt)
+  const args = toArguments(options, turn.systemPrompt)
   const env = { ...context.env, ...claudeVariables(access) }
   return {
     name: 'claude-code',
@@ -43,14 +43,14 @@ export const planClaudeCode: Plan = (turn, context): Launch => {
   }
 }
 
-function argumentsOf(options: TurnOptions, systemPrompt: string | undefined): string[] {
+function toArguments(options: TurnOptions, systemPrompt: string | undefined): string[] {
   const { permissionMode, disallowedTools = [], maxTurns, mcpServers = {} } = options
   return [
     ...['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
     ...['--include-partial-messages', '--setting-sources', '', '--strict-mcp-config'],
-    // Nobody is there to ask: what the mode would ask for is allowed.
+    // No person can be asked, so every mode but `plan` allows all tools.
     ...['--permission-mode', permissionMode === 'plan' ? 'plan' : 'bypassPermissions'],
-    ...['--disallowedTools', [...unfit, ...disallowedTools].join(',')],
+    ...['--disallowedTools', [...disallowedAlways, ...disallowedTools].join(',')],
     ...(maxTurns === undefined ? [] : ['--max-turns', `${maxTurns}`]),
     ...(systemPrompt === undefined ? [] : ['--append-system-prompt', systemPrompt]),
     ...(Object.keys(mcpServers).length > 0 ? ['--mcp-config', JSON.stringify({ mcpServers })] : []),

@@ -1,20 +1,20 @@
 import type { EngineEnd, EngineEvent } from '../../../src/plugin-api/index.ts'
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
 import { failed } from '../conversation.ts'
-import { outputOf } from '../output.ts'
+import { toToolOutput } from '../tool-output.ts'
 
-/** Makes events of what the program says in one answer. */
+/** Converts the messages of one answer to events. */
 export interface Reader {
-  /** The answer's end, when this message is it. */
+  /** Emits a message's events. Gives the answer's end when the message is the last. */
   read(message: JsonObject): EngineEnd | undefined
 }
 
-export function createReader(tell: (event: EngineEvent) => void): Reader {
-  /** Blocks that stream now, by their index. */
+export function createReader(emit: (event: EngineEvent) => void): Reader {
+  /** The blocks that stream now, by index. */
   const blocks = new Map<unknown, { id: string; isTool: boolean }>()
   const called = new Set<string>()
   let messageId = ''
-  let hasSaid = false
+  let hasEmitted = false
 
   function readStream(event: JsonObject): void {
     if (event.type === 'message_start') {
@@ -26,21 +26,21 @@ export function createReader(tell: (event: EngineEvent) => void): Reader {
       const isTool = block?.type === 'tool_use'
       const id = isTool ? String(block?.id) : `${messageId}-${String(event.index)}`
       blocks.set(event.index, { id, isTool })
-      if (isTool) tell({ type: 'tool-input', callId: id, name: String(block?.name), delta: '' })
+      if (isTool) emit({ type: 'tool-input', callId: id, name: String(block?.name), delta: '' })
     }
     const block = blocks.get(event.index)
     if (!block) return
-    if (event.type === 'content_block_stop' && !block.isTool) tell({ type: 'part-end', id: block.id })
+    if (event.type === 'content_block_stop' && !block.isTool) emit({ type: 'part-end', id: block.id })
     const { type, text, thinking, partial_json } = objectOf(event.delta) ?? {}
     if (type === 'text_delta' && typeof text === 'string') {
-      hasSaid = true
-      tell({ type: 'text', id: block.id, delta: text })
+      hasEmitted = true
+      emit({ type: 'text', id: block.id, delta: text })
     }
     if (type === 'thinking_delta' && typeof thinking === 'string') {
-      tell({ type: 'reasoning', id: block.id, delta: thinking })
+      emit({ type: 'reasoning', id: block.id, delta: thinking })
     }
     if (type === 'input_json_delta' && typeof partial_json === 'string' && partial_json) {
-      tell({ type: 'tool-input', callId: block.id, name: '', delta: partial_json })
+      emit({ type: 'tool-input', callId: block.id, name: '', delta: partial_json })
     }
   }
 
@@ -48,24 +48,24 @@ export function createReader(tell: (event: EngineEvent) => void): Reader {
     for (const { type, id, name, input } of objectsOf(content)) {
       if (type !== 'tool_use' || called.has(String(id))) continue
       called.add(String(id))
-      tell({ type: 'tool-call', callId: String(id), name: String(name), input: input ?? {} })
+      emit({ type: 'tool-call', callId: String(id), name: String(name), input: input ?? {} })
     }
   }
 
   function readResults(content: unknown): void {
     for (const { type, tool_use_id: callId, content: output, is_error: isError } of objectsOf(content)) {
       if (type !== 'tool_result' || !called.delete(String(callId))) continue
-      const result = outputOf(output)
+      const result = toToolOutput(output)
       const error = isError === true ? { error: typeof result === 'string' ? result : JSON.stringify(result) } : {}
-      tell({ type: 'tool-result', callId: String(callId), output: result, ...error })
+      emit({ type: 'tool-result', callId: String(callId), output: result, ...error })
     }
   }
 
-  /** What a sub-agent does is shown at the call that started it. */
+  /** Work of a sub-agent is shown as progress of the call that started it. */
   function readInner(callId: string, content: unknown): void {
     for (const { type, text, name, input } of objectsOf(content)) {
-      if (type === 'text' && typeof text === 'string') tell({ type: 'tool-progress', callId, data: { text } })
-      if (type === 'tool_use') tell({ type: 'tool-progress', callId, data: { tool: name, input } })
+      if (type === 'text' && typeof text === 'string') emit({ type: 'tool-progress', callId, data: { text } })
+      if (type === 'tool_use') emit({ type: 'tool-progress', callId, data: { tool: name, input } })
     }
   }
 
@@ -76,7 +76,7 @@ export function createReader(tell: (event: EngineEvent) => void): Reader {
     error_status: status,
     tool_name: tool,
   }: JsonObject): void {
-    const notice = (code: string, text: string) => tell({ type: 'notice', level: 'warn', code, text })
+    const notice = (code: string, text: string) => emit({ type: 'notice', level: 'warn', code, text })
     if (subtype === 'api_retry') {
       notice(
         'model_retry',
@@ -90,16 +90,16 @@ export function createReader(tell: (event: EngineEvent) => void): Reader {
     if (subtype === 'error_max_turns') {
       return failed(
         'max_turns',
-        'The agent stopped at its bound of model calls (maxTurns). What it did so far is kept.',
+        'The agent stopped: it reached the limit of model calls (maxTurns). Its work so far is kept.',
       )
     }
-    const words = typeof result === 'string' ? result : ''
+    const text = typeof result === 'string' ? result : ''
     if (isError === true || subtype !== 'success') {
       const reasons = Array.isArray(errors) ? errors.join(' ') : ''
-      return failed('agent_failed', words || reasons || `Claude Code ended with ${String(subtype)}.`)
+      return failed('agent_failed', text || reasons || `Claude Code ended with ${String(subtype)}.`)
     }
-    // Its own commands answer without a model.
-    if (words && !hasSaid) tell({ type: 'text', id: 'result', delta: words })
+    // Slash commands of the program answer without a model: no delta came.
+    if (text && !hasEmitted) emit({ type: 'text', id: 'result', delta: text })
     return { status: 'completed' }
   }
 

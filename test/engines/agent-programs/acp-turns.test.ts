@@ -118,9 +118,9 @@ describe('settings', () => {
     })
     expect(stateOf(result)).toMatchObject({ mode: 'ask', effort: 'low' })
     expect(noticesOf(result)).toEqual([
-      'The mode wild could not be set: there are ask, plan, free.',
-      'The option colour could not be set: there are effort.',
-      'The option effort could not be set: some is none of its values.',
+      'The mode wild could not be set: the program has the modes ask, plan, free.',
+      'The option colour could not be set: the program has the options effort.',
+      'The option effort could not be set: it has no value some.',
     ])
   })
 
@@ -152,7 +152,7 @@ describe('settings', () => {
       { name: 'user-tools', command: 'node', args: ['tools.js'], env: [{ name: 'A', value: '1' }] },
       { type: 'http', name: 'web', url: 'https://mcp.example', headers: [{ name: 'authorization', value: 'x' }] },
     ])
-    expect(noticesOf(result)).toEqual(['The program takes no MCP server over sse: old is left out.'])
+    expect(noticesOf(result)).toEqual(['The program does not support MCP servers over sse: old is left out.'])
   })
 
   test('the system prompt is told ahead of the first message, once', async () => {
@@ -180,9 +180,9 @@ describe('settings', () => {
     {
       name: 'no program',
       acp: {},
-      told: /names no program: it wants a preset \(opencode, codex, gemini, claude-agent-acp\)/,
+      told: /must name a preset \(opencode, codex, gemini, claude-agent-acp\)/,
     },
-    { name: 'an unknown preset', acp: { preset: 'clod' }, told: /clod is none of opencode, codex/ },
+    { name: 'an unknown preset', acp: { preset: 'clod' }, told: /clod is unknown; the presets are opencode, codex/ },
     { name: 'a program that is not there', acp: { command: 'nobody' }, told: /^There is no nobody in this sandbox\.$/ },
     {
       name: 'a preset that is not installed',
@@ -192,7 +192,7 @@ describe('settings', () => {
     {
       name: 'a model of another API',
       acp: { preset: 'codex' },
-      told: /codex-acp needs a model whose API is openai-responses; fake\/fake-model is none/,
+      told: /codex-acp needs a model whose API is openai-responses; fake\/fake-model is not one/,
     },
     {
       name: 'a program that speaks something else',
@@ -234,7 +234,9 @@ describe('between the turns of a thread', () => {
     const second = await ask('state', { after: first })
     expect(stateOf(second).id).not.toBe(stateOf(first).id)
     expect(stateOf(second).text).toMatch(/^<conversation>.*User: state\n\nYou: {.*<\/conversation>\nstate$/s)
-    expect(noticesOf(second)).toEqual(['The agent program has lost its session. It is told the conversation so far.'])
+    expect(noticesOf(second)).toEqual([
+      'The agent program no longer has its session. A new one starts with the conversation so far.',
+    ])
   })
 
   test('a turn in which the process was lost is told again to the one that goes on', async () => {

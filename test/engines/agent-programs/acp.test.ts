@@ -14,7 +14,7 @@ const scripted: Engine = {
     engine.run(turn, { ...context, options: { acp: { command: 'acp-agent' }, ...context.options } }),
 }
 
-function promptOf(scene: Scene): string | undefined {
+function toPrompt(scene: Scene): string | undefined {
   switch (scene.does) {
     case 'say':
       return `say ${scene.text}`
@@ -44,7 +44,7 @@ describeEngine(
   () => ({
     engine: scripted,
     openModel: () => accessInside(model, 'anthropic'),
-    stage: promptOf,
+    stage: toPrompt,
     openCalls: () => model.openCalls,
     close: () => model.stop(),
   }),

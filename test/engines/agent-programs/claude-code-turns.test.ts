@@ -61,7 +61,7 @@ test('without the program, the turn tells the line that installs it', async () =
 
 test('with a model of another API, the turn tells what it needs', async () => {
   const { end } = await ask('Hi.', { context: { openModel: () => accessInside(model, 'openai-chat') } })
-  expect(end.error?.message).toBe("Claude Code needs a model of Anthropic's API; fake-model is none.")
+  expect(end.error?.message).toBe("Claude Code needs a model of Anthropic's API; fake-model is not one.")
 })
 
 describe('with the program', () => {

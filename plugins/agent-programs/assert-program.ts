@@ -4,7 +4,7 @@ import type { CheckContext } from '../../src/plugin-api/index.ts'
 
 const TIMEOUT_MS = 30_000
 
-/** Throws an error that says how to get the program when the sandbox does not have it. */
+/** Throws an ApiError, with the command that installs the program, when the sandbox does not have it. */
 export async function assertProgram(
   { environment, cwd, env, signal }: CheckContext,
   program: string,

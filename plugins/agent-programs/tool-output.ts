@@ -1,7 +1,7 @@
 import { objectOf, objectsOf } from '../../src/read/json.ts'
 
-/** A tool's content blocks as a thread keeps them: text, or text and images. */
-export function outputOf(content: unknown): unknown {
+/** Converts a tool's content blocks to what a thread keeps: text, or a list of texts and images. */
+export function toToolOutput(content: unknown): unknown {
   if (typeof content === 'string') return content
   const parts = objectsOf(content).flatMap(toPart)
   return parts.some(({ type }) => type === 'image') ? parts : parts.map(part => part.text).join('\n')

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createShelf, type ShelvedConversation } from '../../../plugins/agent-programs/idle-conversations.ts'
+import { createIdleConversations, type IdleConversation } from '../../../plugins/agent-programs/idle-conversations.ts'
 import { until } from '../../support/until.ts'
 
 /** A conversation whose program does nothing but end. */
-function conversation(environmentId = 'env_1'): ShelvedConversation {
+function conversation(environmentId = 'env_1'): IdleConversation {
   const ended = Promise.withResolvers<string>()
   let isAlive = true
   const end = async () => {
@@ -11,7 +11,7 @@ function conversation(environmentId = 'env_1'): ShelvedConversation {
     ended.resolve('It ended.')
   }
   return {
-    ...{ environmentId, key: '', sessionId: 's', tellsCallsFirst: true },
+    ...{ environmentId, key: '', sessionId: 's', announcesCalls: true },
     program: {
       get isAlive() {
         return isAlive
@@ -24,30 +24,30 @@ function conversation(environmentId = 'env_1'): ShelvedConversation {
 }
 
 test('a process that nobody takes is ended after a while, one that is taken is not', async () => {
-  const shelf = createShelf(20)
+  const kept = createIdleConversations(20)
   const [idle, taken] = [conversation(), conversation()]
-  shelf.put('one', idle)
-  shelf.put('two', taken)
-  expect(shelf.take('two')).toBe(taken)
+  kept.put('one', idle)
+  kept.put('two', taken)
+  expect(kept.take('two')).toBe(taken)
   await until(() => !idle.program.isAlive)
-  expect([shelf.take('one'), taken.program.isAlive]).toEqual([undefined, true])
+  expect([kept.take('one'), taken.program.isAlive]).toEqual([undefined, true])
 })
 
 test('a process that ended by itself is not given out', async () => {
-  const shelf = createShelf(60_000)
+  const kept = createIdleConversations(60_000)
   const lost = conversation()
-  shelf.put('one', lost)
+  kept.put('one', lost)
   await lost.program.kill()
-  expect(shelf.take('one')).toBeUndefined()
+  expect(kept.take('one')).toBeUndefined()
 })
 
 test('three wait in a sandbox, however many there are in others', async () => {
-  const shelf = createShelf(60_000)
+  const kept = createIdleConversations(60_000)
   const here = Array.from({ length: 5 }, () => conversation())
   const there = conversation('env_2')
-  shelf.put('there', there)
-  for (const [index, each] of here.entries()) shelf.put(`${index}`, each)
+  kept.put('there', there)
+  for (const [index, each] of here.entries()) kept.put(`${index}`, each)
   expect([...here, there].map(({ program }) => program.isAlive)).toEqual([false, false, true, true, true, true])
-  await shelf.close()
+  await kept.close()
   expect([...here, there].filter(({ program }) => program.isAlive)).toEqual([])
 })
