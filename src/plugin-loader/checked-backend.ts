@@ -1,23 +1,23 @@
 import { ApiError } from '../errors.ts'
 import type { Backend, Check, Environment } from '../plugin-api/index.ts'
 import { objectOf } from '../read/json.ts'
-import { whatIsMissing } from './shape.ts'
+import { findShapeProblems } from './shape.ts'
 
-/** A foreign backend, with what its methods give checked. What does not fit is sandbox_unavailable, and says why. */
+/** Wraps a plugin's backend and checks what its methods return. A wrong value throws sandbox_unavailable that says what is wrong. */
 export function checkedBackend(backend: Backend): Backend {
   const wrong = (method: string, problem: string) =>
-    new ApiError('sandbox_unavailable', `The backend ${backend.name} does not do as it should: ${method}() ${problem}.`)
+    new ApiError('sandbox_unavailable', `The backend ${backend.name} is broken: ${method}() ${problem}.`)
   const environmentOf = (method: string, given: unknown, id: string): Environment => {
-    const missing = whatIsMissing('environment', given)
-    if (missing) throw wrong(method, `gives no environment: ${missing}`)
+    const missing = findShapeProblems('environment', given)
+    if (missing) throw wrong(method, `does not give an environment: ${missing}`)
     const environment = given as Environment
-    if (environment.id !== id) throw wrong(method, `gives another environment than ${id}`)
+    if (environment.id !== id) throw wrong(method, `gives an environment other than ${id}`)
     return environment
   }
   const checked: Pick<Backend, 'check' | 'create' | 'open' | 'list'> = {
     async check() {
       const checks: unknown = await backend.check()
-      if (!Array.isArray(checks) || !checks.every(isCheck)) throw wrong('check', 'gives no list of checks')
+      if (!Array.isArray(checks) || !checks.every(isCheck)) throw wrong('check', 'does not give a list of checks')
       return checks
     },
     create: async spec => environmentOf('create', await backend.create(spec), spec.id),
@@ -27,7 +27,8 @@ export function checkedBackend(backend: Backend): Backend {
     },
     async list() {
       const ids: unknown = await backend.list()
-      if (!Array.isArray(ids) || !ids.every(id => typeof id === 'string')) throw wrong('list', 'gives no list of ids')
+      if (!Array.isArray(ids) || !ids.every(id => typeof id === 'string'))
+        throw wrong('list', 'does not give a list of ids')
       return ids
     },
   }
@@ -35,7 +36,7 @@ export function checkedBackend(backend: Backend): Backend {
     get(target, key) {
       if (Object.hasOwn(checked, key)) return Reflect.get(checked, key)
       const value: unknown = Reflect.get(target, key)
-      // Its own methods may have private fields.
+      // Its methods may use private fields, which only the target itself has.
       return typeof value === 'function' ? value.bind(target) : value
     },
   })

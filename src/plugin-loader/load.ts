@@ -3,17 +3,17 @@ import { messageOf } from '../errors.ts'
 import type { Backend, Engine, Plugin, PluginContext } from '../plugin-api/index.ts'
 import { checkedBackend } from './checked-backend.ts'
 import { importPlugins, type PluginFile } from './import-plugins.ts'
-import { whatIsMissing } from './shape.ts'
+import { findShapeProblems } from './shape.ts'
 import { watchOver } from './watchdog.ts'
 
-/** How long a file may take to be imported, and each factory in it. */
+/** How long the import of a file may take, and each factory in it. */
 const LOADED_WITHIN_MS = 10_000
 
 export interface LoadOptions {
-  /** Names that are taken. */
+  /** Names that no plugin may have. */
   taken: readonly string[]
   context: PluginContext
-  /** What a plugin's environments get as their guest. */
+  /** The executable that a plugin's environments get as their guest. */
   guestExecutable: string
 }
 
@@ -24,8 +24,8 @@ export interface ExternalPlugins {
 }
 
 /**
- * Brings the plugins of these files into this process, with its rights. Throws a ConfigError that says of every file what
- * is wrong with it.
+ * Imports the plugins of these files into this process, with all its rights. Throws a ConfigError that says for every file
+ * what is wrong with it.
  */
 export async function loadExternal(
   files: readonly string[],
@@ -35,11 +35,11 @@ export async function loadExternal(
   const watchdog = watchOver(LOADED_WITHIN_MS, problems)
   const names = new Map(taken.map(name => [name, 'this executable']))
   let current = ''
-  const ended = () => {
+  const onExit = () => {
     console.error(`threadbox: ${[...problems, `--plugin ${current}: ends the process`].join('\n')}`)
     process.exitCode = 2
   }
-  process.on('exit', ended)
+  process.on('exit', onExit)
   const loaded: ExternalPlugins = { backends: [], engines: [], files: [] }
   try {
     for (const file of new Set(files)) {
@@ -58,7 +58,7 @@ export async function loadExternal(
       }
     }
   } finally {
-    process.off('exit', ended)
+    process.off('exit', onExit)
     watchdog.close()
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -80,9 +80,9 @@ function build(
         throw new Error(`${kind}() of ${name} throws: ${messageOf(error)}`)
       }
     })
-    const missing = whatIsMissing(kind, made)
-    if (missing) throw new Error(`${kind}() of ${name} gives no ${kind}: ${missing}`)
-    if (made.name !== name) throw new Error(`${kind}() of ${name} gives one that is named ${made.name}`)
+    const missing = findShapeProblems(kind, made)
+    if (missing) throw new Error(`${kind}() of ${name} does not give a valid ${kind}: ${missing}`)
+    if (made.name !== name) throw new Error(`${kind}() of ${name} gives the name ${made.name}`)
     return made
   }
   if (backend) backends.push({ backend: checkedBackend(make('backend', backend)), file })

@@ -22,25 +22,26 @@ const shapes = {
   },
 } as const satisfies Record<string, Field>
 
-/** What a foreign value lacks of an interface, a field by the other. Undefined when it has all that must be there. */
-export function whatIsMissing(kind: keyof typeof shapes, value: unknown): string | undefined {
+/** Lists the fields of an interface that a plugin's value lacks or has with a wrong type. Undefined when it fits. */
+export function findShapeProblems(kind: keyof typeof shapes, value: unknown): string | undefined {
   if (value instanceof Promise) return 'it is a promise'
-  return problemsOf(shapes[kind], value, '').join(', ') || undefined
+  return listProblems(shapes[kind], value, '').join(', ') || undefined
 }
 
-function problemsOf(field: Field, value: unknown, name: string): string[] {
-  if (typeof field === 'string') return fits(field, value) ? [] : [`${name} is no ${words[field]}`]
-  if (isChoice(field)) return field.some(choice => choice === value) ? [] : [`${name} is none of ${field.join(', ')}`]
+function listProblems(field: Field, value: unknown, name: string): string[] {
+  if (typeof field === 'string') return fits(field, value) ? [] : [`${name} is not a ${words[field]}`]
+  if (isChoice(field))
+    return field.some(choice => choice === value) ? [] : [`${name} is not one of ${field.join(', ')}`]
   const object: JsonObject | undefined = objectOf(value)
-  if (!object) return [`${name || 'it'} is no object`]
+  if (!object) return [`${name || 'it'} is not an object`]
   return Object.entries(field).flatMap(([key, its]) => {
     const each = key.replace(/\?$/, '')
     if (each !== key && object[each] === undefined) return []
-    return problemsOf(its, object[each], name ? `${name}.${each}` : each)
+    return listProblems(its, object[each], name ? `${name}.${each}` : each)
   })
 }
 
-const words = { string: 'text', function: 'function', strings: 'list of texts' } as const
+const words = { string: 'string', function: 'function', strings: 'list of strings' } as const
 
 function fits(field: keyof typeof words, value: unknown): boolean {
   if (field === 'strings') return Array.isArray(value) && value.every(each => typeof each === 'string')

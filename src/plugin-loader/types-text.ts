@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The declaration of the module `threadbox` for an editor. A macro: it runs when the executable is built, where the
- * sources are.
+ * Makes the declaration of the module `threadbox` for an editor. This is a macro: it runs when the executable is built,
+ * because the sources are not there later.
  */
 export function typesText(): string {
   const parts = ['backend', 'network', 'disk-space', 'environment', 'process', 'processes', 'code', 'engine'].map(

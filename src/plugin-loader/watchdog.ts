@@ -1,13 +1,13 @@
-/** Keeps foreign code from holding a start up: by a time limit, and from another thread where it holds the event loop too. */
+/** Limits how long a plugin's code may take at the start; from another thread, since that code may block the event loop. */
 export interface Watchdog {
   /** Rejects when the promise takes too long. */
   within<Value>(file: string, start: () => Promise<Value>): Promise<Value>
-  /** For what is not asynchronous. */
+  /** The same for a synchronous function. */
   during<Value>(file: string, make: () => Value): Value
   close(): void
 }
 
-/** Nothing of this thread runs while foreign code loops: this one says what is known by then and ends the process. */
+/** The main thread cannot act while a plugin's code blocks it: this worker prints the problems so far and ends the process. */
 const source = `
 import { dlopen } from 'bun:ffi'
 import { writeSync } from 'node:fs'
@@ -21,10 +21,10 @@ self.onmessage = ({ data }) => {
   }, data.ms)
 }`
 
-/** Longer than the limit by this: a wait that leaves the event loop free is ended by `within`, which goes on with the rest. */
+/** The worker waits this much longer: a slow import that leaves the event loop free is ended by `within`, and the next file follows. */
 const HELD_MS = 1000
 
-/** `problems` are told too when a file holds the event loop: nothing else can be said after it. */
+/** When a file blocks the event loop, the `problems` so far are printed with it, because the process ends. */
 export function watchOver(ms: number, problems: readonly string[]): Watchdog {
   const late = (file: string) => `--plugin ${file}: did not load within ${ms / 1000} seconds`
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: 'application/javascript' })))

@@ -6,11 +6,11 @@ import { describeFiles } from './files.ts'
 import type { Kit } from './kit.ts'
 import { describeProcesses } from './processes.ts'
 import { describeSpawn } from './spawn.ts'
-import { type ServeProxy, subjectOf } from './subject.ts'
+import { createSubject, type ServeProxy } from './subject.ts'
 
 /**
- * What every backend promises. It runs unchanged on each: a gap found in one becomes a line of a part. `openBackend` is
- * called again for a restart, on the same data. All that the backend has at the end is destroyed.
+ * Tests what every backend promises. The same tests run on each backend. `openBackend` is called again for a restart, on
+ * the same data. At the end, all environments of the backend are destroyed.
  */
 export function describeBackend(
   kit: Kit,
@@ -19,7 +19,7 @@ export function describeBackend(
   egress: Backend['egress'] = 'proxy',
 ): void {
   kit.describe(`backend ${name}`, () => {
-    const subject = subjectOf(openBackend)
+    const subject = createSubject(openBackend)
     kit.beforeAll(async () => {
       subject.backend = await subject.open()
       subject.environment = await subject.create()

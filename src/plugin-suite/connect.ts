@@ -1,7 +1,7 @@
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 
-/** Servers inside. */
+/** Tests connections to servers inside. */
 export function describeConnect({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { shell } = subject
 

@@ -2,7 +2,7 @@ import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import { type BackendSubject, echoProxy } from './subject.ts'
 
-/** The server's proxy as the only way out. */
+/** Tests that the server's proxy is the only way out. */
 export function describeProxy({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { create, shell } = subject
 
@@ -99,7 +99,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
   })
 }
 
-/** Environments that reach the network by themselves. */
+/** Tests environments that reach the network by themselves. */
 export function describeOwnEgress({ describe, test, expect }: Kit, subject: BackendSubject): void {
   describe('its own way out', () => {
     test('is what the backend says it has, and no proxy is named to a process', async () => {

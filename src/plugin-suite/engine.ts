@@ -11,16 +11,16 @@ export interface EngineUnderTest extends EngineContract {
   engine: Engine
 }
 
-/** Where the engine under test works. */
+/** The environment in which the engine under test works. */
 export interface SandboxForEngine {
   environment: Environment
   close(): Promise<void>
 }
 
-/** Each from its abort: the engine has ended and nothing of it is alive. A run's own grace is longer. */
+/** How long after an abort the engine may need to end with all its processes. A run's grace time is longer. */
 const GRACE_MS = 1500
 
-/** What every engine promises. It runs unchanged on each: a gap found in one becomes a line here. */
+/** Tests what every engine promises. The same tests run on each engine. */
 export function describeEngine(
   { describe, test, expect, beforeAll, afterAll }: Kit,
   name: string,
@@ -37,14 +37,14 @@ export function describeEngine(
       return sandbox.environment
     }
     const shell = async (command: string) => (await runCommand(inside(), { command, timeoutMs: 20_000 })).stdout
-    /** Begins without what the one before has left. */
+    /** Starts without what the previous turn has left. */
     const clean = (title: string, run: () => Promise<void>) =>
       test(title, async () => {
         await shell('rm -rf /home/user/* /tmp/*')
         await run()
       }, 20_000)
 
-    /** An engine without a model has nothing that could hang, break off or be malformed: it says so by `stage`. */
+    /** Undefined when the engine cannot play the scene, such as a hanging model for an engine that has no model. */
     const scene = (title: string, what: Scene, run: (prompt: string) => Promise<void>) => {
       if (subject.stage(what) !== undefined) clean(title, () => run(subject.stage(what) ?? ''))
     }
@@ -53,7 +53,7 @@ export function describeEngine(
       const context = { ...(subject.openModel && { openModel: subject.openModel }), ...more.context }
       return playTurn({ engine: subject.engine, environment, prompt, ...more, context })
     }
-    /** Aborts when `isTime`, and returns the result with how long the end took. */
+    /** Aborts once `isTime` is true. Returns the result and how long the end took. */
     const cancelled = async (
       prompt: string,
       isTime: (event: { type: string }) => boolean,
@@ -96,7 +96,7 @@ export function describeEngine(
       expectGrammar(expect, result)
       const call = result.parts.find(({ type }) => type === 'tool-Bash')
       expect(call).toMatchObject({ state: 'output-available', input: { command: 'echo from-inside; id -u' } })
-      // Some programs leave the last line break out.
+      // Some programs omit the last line break.
       expect(String(call?.output).trimEnd()).toBe('from-inside\n0')
     })
 
@@ -117,7 +117,7 @@ export function describeEngine(
 
     const sleep: Scene = { does: 'run', command: 'echo up > /tmp/up; setsid sleep 7301 & sleep 7301' }
     scene('kills its tool with all that it started when it is cancelled', sleep, async prompt => {
-      // Some programs tell of a call a moment after it has begun.
+      // Some programs report a call a moment after it has begun.
       let isTold = false
       const isUp = () => until(async () => isTold && (await shell('cat /tmp/up 2>/dev/null')) === 'up\n')
       const listen = ({ type }: { type: string }) => {

@@ -3,7 +3,7 @@ import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 
-/** An environment from its creation to its end, also over a restart of the server. */
+/** Tests an environment from its creation to its end, also across a restart of the server. */
 export function describeEnvironment({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { open, create, shell, sleepers } = subject
 

@@ -2,7 +2,7 @@ import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 import { until } from './until.ts'
 
-/** File operations, inside only. */
+/** Tests file operations, and that they stay inside. */
 export function describeFiles({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { shell } = subject
 

@@ -2,7 +2,7 @@ import { parseChunk } from '../stream/chunk.ts'
 import type { Expect } from './kit.ts'
 import type { TurnResult } from './turn.ts'
 
-/** Every chunk is one that clients take; each part begins, goes on and ends once, and no tool call is left open. */
+/** Asserts that clients know every chunk, that each part begins and ends once, and that no tool call is left open. */
 export function expectGrammar(expect: Expect, { chunks, events }: TurnResult): void {
   const open = new Set<string>()
   const tools = new Map<string, string>()
@@ -23,7 +23,7 @@ export function expectGrammar(expect: Expect, { chunks, events }: TurnResult): v
   expect(open.size).toBe(0)
   expect([...tools.values()].filter(last => !last.startsWith('tool-output'))).toEqual([])
   expect(chunks.at(-1)).toEqual({ type: 'finish' })
-  // The writer hides what makes no sense. An engine does not need it to.
+  // The writer drops events that make no sense. A correct engine has none of these.
   const called = events.flatMap(event => (event.type === 'tool-call' ? [event.callId] : []))
   expect(new Set(called).size).toBe(called.length)
 }

@@ -1,4 +1,4 @@
-/** What the contract suites are written in: the part of bun:test, or of any other runner, that they use. */
+/** The part of bun:test, or of any other runner, that the contract suites use. */
 export interface Kit {
   describe(title: string, define: () => void): void
   test: Test
@@ -11,21 +11,21 @@ type Hook = (run: () => Promise<void>, timeoutMs?: number) => void
 
 export interface Test {
   (title: string, run: () => void | Promise<void>, timeoutMs?: number): void
-  /** A test a row; `%s` in the title is the row's first value. */
+  /** Defines one test for each row; `%s` in the title is the row's first value. */
   each<Row extends readonly unknown[]>(
     rows: readonly Row[],
   ): (title: string, run: (...row: Row) => void | Promise<void>, timeoutMs?: number) => void
-  /** A test where this is so, a skipped one where it is not. */
+  /** Defines a test that runs when the condition is true, and is skipped otherwise. */
   if(isSo: boolean): (title: string, run: () => void | Promise<void>, timeoutMs?: number) => void
 }
 
 export type Expect = (value: unknown) => Matchers<void> & {
   not: Matchers<void>
-  /** Of a promise. To be awaited. */
+  /** For promises. Must be awaited. */
   rejects: Matchers<void | Promise<void>>
 }
 
-/** Those that bun:test and Jest share. */
+/** The matchers that bun:test and Jest share. */
 interface Matchers<Result> {
   toBe(wanted: unknown): Result
   toBeGreaterThan(bound: number): Result

@@ -4,8 +4,8 @@ import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 import { until } from './until.ts'
 
-/** What a process prints, up to its end, each stream for itself. */
-async function outputOf(processes: EnvironmentProcesses, pid: number, from = 0) {
+/** Reads the output of a process up to its end, each stream separately. */
+async function readOutput(processes: EnvironmentProcesses, pid: number, from = 0) {
   const seen = { stdout: '', stderr: '', first: -1 }
   for (let offset = from; ; ) {
     const { offset: at, pieces, exit } = await processes.read(pid, offset, { wait: true })
@@ -101,8 +101,14 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
           command: 'printf a; sleep 0.1; printf b >&2; sleep 0.1; printf "\\377"; exit 3',
           name: 'letters',
         })
-        expect(await outputOf(processes, pid)).toEqual({ stdout: 'a\xff', stderr: 'b', first: 0, end: 3, exitCode: 3 })
-        expect(await outputOf(processes, pid, 1)).toMatchObject({ stdout: '\xff', stderr: 'b', first: 1 })
+        expect(await readOutput(processes, pid)).toEqual({
+          stdout: 'a\xff',
+          stderr: 'b',
+          first: 0,
+          end: 3,
+          exitCode: 3,
+        })
+        expect(await readOutput(processes, pid, 1)).toMatchObject({ stdout: '\xff', stderr: 'b', first: 1 })
         expect((await processes.read(pid, 0, { wait: false })).pieces.map(({ stream }) => stream)).toEqual([
           'stdout',
           'stderr',
@@ -126,7 +132,7 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
         const { outputStart, outputEnd } = await processes.get(pid)
         expect(outputEnd).toBe(20_000_005)
         expect(outputEnd - outputStart).toBeLessThan(2 * 1024 * 1024)
-        const { first, stdout } = await outputOf(processes, pid)
+        const { first, stdout } = await readOutput(processes, pid)
         expect([first, stdout.slice(-6)]).toEqual([outputStart, '\0\nlast'])
         await processes.remove(pid)
       })
@@ -137,7 +143,7 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
         await processes.write(pid, Buffer.from('one '))
         await processes.write(pid, Buffer.from('two'))
         await processes.closeStdin(pid)
-        expect((await outputOf(processes, pid)).stdout).toBe('one two')
+        expect((await readOutput(processes, pid)).stdout).toBe('one two')
         await expect(processes.write(pid, Buffer.from('x'))).rejects.toMatchObject({ code: 'conflict' })
         await expect(processes.signal(pid, 'SIGTERM')).rejects.toMatchObject({ code: 'conflict' })
         const other = await processes.start({
@@ -145,7 +151,7 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
         })
         await processes.read(other.pid, 0, { wait: true })
         await processes.signal(other.pid, 'SIGTERM')
-        expect(await outputOf(processes, other.pid)).toMatchObject({ stdout: 'up\nbye\n', exitCode: 4 })
+        expect(await readOutput(processes, other.pid)).toMatchObject({ stdout: 'up\nbye\n', exitCode: 4 })
         await expect(processes.write(other.pid, Buffer.from('x'))).rejects.toMatchObject({ code: 'conflict' })
       })
 
@@ -158,7 +164,7 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
         await processes.read(pid, 0, { wait: true })
         await processes.resize(pid, { columns: 91, rows: 31 })
         await processes.write(pid, Buffer.from('\r'))
-        expect((await outputOf(processes, pid)).stdout).toBe('30 90\r\n\r\n31 91\r\n')
+        expect((await readOutput(processes, pid)).stdout).toBe('30 90\r\n\r\n31 91\r\n')
       })
 
       test('are gone with all their children once they are removed', async () => {
@@ -189,7 +195,7 @@ export function describeProcesses({ describe, test, expect }: Kit, subject: Back
       subject.environment = again
       expect((await again.processes.get(pid)).exit).toBeUndefined()
       await subject.shell('touch /tmp/go-on')
-      expect(await outputOf(again.processes, pid)).toMatchObject({ stdout: 'before\nafter\n', exitCode: 0 })
+      expect(await readOutput(again.processes, pid)).toMatchObject({ stdout: 'before\nafter\n', exitCode: 0 })
     })
   })
 }

@@ -9,11 +9,11 @@ export interface Totals {
 }
 
 export interface Runner {
-  /** Suites are defined with it, before `run`. */
+  /** Defines suites; to be used before `run`. */
   kit: Kit
-  /** One test after the other, each told as it ends. What is defined after `stop` or fails is in the totals. */
+  /** Runs the tests one after the other and reports each as it ends. The totals count the tests that `stop` kept from running. */
   run(): Promise<Totals>
-  /** No further test begins; hooks still clean up. */
+  /** Lets no further test begin; hooks still clean up. */
   stop(): void
 }
 
@@ -32,10 +32,10 @@ interface Group {
   entries: (Step | Group | { skipped: string })[]
 }
 
-/** Backends on other machines take their time. */
+/** Backends on other machines need long. */
 const TIMEOUT_MS = 60_000
 
-/** A runner of its own: bun:test is not in the executable. `say` takes the lines of the report. */
+/** Makes a test runner, since the executable does not contain bun:test. `say` gets the lines of the report. */
 export function createRunner(expect: Expect, say: (line: string) => void): Runner {
   let current: Group = { title: '', before: [], after: [], entries: [] }
   const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
@@ -65,7 +65,7 @@ export function createRunner(expect: Expect, say: (line: string) => void): Runne
     afterAll: (run, timeoutMs = TIMEOUT_MS) => void current.after.push({ title: 'after all', run, timeoutMs }),
   }
 
-  /** Undefined when it passed. */
+  /** Undefined when the test passed. */
   const failureOf = async ({ run, timeoutMs }: Step): Promise<string | undefined> => {
     const done = new AbortController()
     const limit = wait(timeoutMs, undefined, { signal: done.signal }).then(() => {

@@ -2,7 +2,7 @@ import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
 
-/** Commands: their streams, and how their whole trees end. */
+/** Tests commands: their streams, and how their whole process trees end. */
 export function describeSpawn({ describe, test, expect }: Kit, subject: BackendSubject): void {
   const { shell, sleepers } = subject
 

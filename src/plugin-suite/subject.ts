@@ -10,26 +10,26 @@ export type ServeProxy = PluginContext['serveProxy']
 export interface BackendSubject {
   backend: Backend
   environment: Environment
-  /** Takes what comes to the proxy; `echoProxy` unless a test wants another. */
+  /** Serves connections to the proxy; `echoProxy` unless a test sets another. */
   serveProxy: ServeProxy
-  /** Another instance of the backend, on the same data. */
+  /** Opens another instance of the backend on the same data. */
   open(): Promise<Backend>
   create(): Promise<Environment>
-  /** Runs a line in the shared environment. */
+  /** Runs a shell command in the shared environment. */
   shell(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>
-  /** How many `sleep MARK` are alive inside. */
+  /** Counts the living processes `sleep MARK` inside. */
   sleepers(mark: string, inside?: Environment): Promise<number>
 }
 
-/** Says whose connection it is, then gives back what comes. */
+/** Sends the id of the environment that connects, then echoes. */
 export const echoProxy: ServeProxy = (environmentId: string, socket: Duplex) => {
   socket.on('error', () => {})
   socket.write(`${environmentId} `)
   socket.pipe(socket)
 }
 
-/** Nothing is opened before the suite does it. */
-export function subjectOf(openBackend: (serveProxy: ServeProxy) => Promise<Backend>): BackendSubject {
+/** Opens nothing yet: the suite does that. */
+export function createSubject(openBackend: (serveProxy: ServeProxy) => Promise<Backend>): BackendSubject {
   const limits = { memoryMb: 512, processes: 200, cpus: 2, diskMb: 512 }
   let backend: Backend | undefined
   let environment: Environment | undefined

@@ -19,7 +19,7 @@ export interface TurnInit {
   history?: StoredMessage[]
   turn?: Partial<Turn>
   context?: Partial<EngineContext>
-  /** Sees each event as it comes. */
+  /** Gets each event as it comes. */
   onEvent?: (event: EngineEvent) => void
 }
 
@@ -27,7 +27,7 @@ export interface TurnResult {
   end: EngineEnd
   events: EngineEvent[]
   chunks: Chunk[]
-  /** What is stored of the reply. */
+  /** The parts of the reply that are stored. */
   parts: MessagePart[]
   /** The text of the reply. */
   text: string
@@ -41,7 +41,7 @@ export const user = (parts: string | MessagePart[]): StoredMessage => ({
   parts: typeof parts === 'string' ? [{ type: 'text', text: parts }] : parts,
 })
 
-/** Plays one turn as a run does, through the writer, to its end. */
+/** Runs one turn to its end in the way that a run does, through the writer. */
 export async function playTurn(init: TurnInit): Promise<TurnResult> {
   const { engine, environment, prompt, history = [], onEvent } = init
   const message = user(prompt)
@@ -69,7 +69,7 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
   for (;;) {
     const { value, done } = await running.next()
     if (done) {
-      take(writer.close(endingOf(value), metadata))
+      take(writer.close(toEnding(value), metadata))
       const parts = reply.parts()
       const text = parts.map(part => (part.type === 'text' ? String(part.text) : '')).join('')
       const answer: StoredMessage = { id: crypto.randomUUID(), role: 'assistant', parts }
@@ -81,7 +81,7 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
   }
 }
 
-const endingOf = ({ status, error }: EngineEnd) =>
+const toEnding = ({ status, error }: EngineEnd) =>
   status === 'failed' ? { status, errorText: error?.message ?? 'failed' } : { status }
 
 const metadata: RunMetadata = {

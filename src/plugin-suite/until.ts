@@ -1,4 +1,4 @@
-/** Looks every few milliseconds until it is so. Throws after 25 seconds, before a test of 30 would end without a word. */
+/** Polls until the condition holds. Throws after 25 seconds: the time limit of 30 seconds would not say what was missing. */
 export async function until(isSo: () => boolean | Promise<boolean>, what = String(isSo)): Promise<void> {
   const deadline = performance.now() + 25_000
   while (!(await isSo())) {

@@ -11,7 +11,7 @@ import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import type { MessageBuilder } from '../stream/message.ts'
 import type { Ending, Writer } from '../stream/writer.ts'
 
-/** A run at its end. */
+/** The state of a run at its end. */
 export interface EndingRun {
   id: string
   threadId: string
@@ -24,18 +24,18 @@ export interface EndingRun {
   message: MessageBuilder
 }
 
-/** All that a run's end changes, made once: it may have to be stored more than once before it is. */
+/** Everything that a run's end changes. It is made once; storing it may take several tries. */
 export interface PreparedEnding {
-  /** The chunks that are stored with it, the closing ones last. */
+  /** The chunks that are stored with the end, the closing ones last. */
   chunks: string[]
   store(db: Database): void
 }
 
-/** Closes the run's stream and message. `pending`: chunks of the writer's that are not stored yet. */
+/** Closes the run's stream and message. `pending`: chunks that are not stored yet. */
 export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly Chunk[] = []): PreparedEnding {
   for (const chunk of pending) run.message.apply(chunk)
   const messageId = run.message.isEmpty ? undefined : newId('msg')
-  const metadata = metadataOf(run, ending, messageId)
+  const metadata = toMetadata(run, ending, messageId)
   const closing = run.writer.close(ending, metadata)
   for (const chunk of closing) run.message.apply(chunk)
   const parts = run.message.parts()
@@ -48,7 +48,7 @@ export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly 
         insertChunks(db, run.id, run.chunks + 1, chunks)
         if (messageId !== undefined) appendReply(db, run.threadId, { id: messageId, runId: run.id, parts, metadata })
         endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
-        // A thread that went on without this run has the status of its later one.
+        // A thread that went on without this run has the status of its later run.
         if (!findLaterRun(db, run)) {
           endThread(db, run.threadId, { status: 'errorText' in ending ? 'error' : ending.status, error })
         }
@@ -58,7 +58,7 @@ export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly 
 }
 
 // Clients read the first five; their order is the contract's.
-const metadataOf = (
+const toMetadata = (
   { id, threadId, sandboxId, model, usage, durationMs }: EndingRun,
   { status }: Ending,
   messageId: string | undefined,
@@ -74,6 +74,6 @@ const metadataOf = (
   ...(messageId !== undefined && { messageId }),
   totalTokens: usage.inputTokens + usage.outputTokens,
   model,
-  // A half answer must not look whole to who reads the thread later.
+  // A partial reply must not look complete to a later reader of the thread.
   ...(status !== 'completed' && { status }),
 })

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { writeWhenFree } from '../db/busy.ts'
 import { findRun } from '../db/runs.ts'
 import type { PreparedEnding } from './ending.ts'
-import { faultOf } from './fault.ts'
+import { describeFault } from './fault.ts'
 import type { Log } from './log.ts'
 
 const FIRST_RETRY_MS = 50
@@ -37,7 +37,7 @@ export async function keepStoring(
         if (failure !== undefined) report(`${id}: its end is stored now`)
         return true
       } catch (error) {
-        const problem = faultOf(error)
+        const problem = describeFault(error)
         if (problem !== failure) report(`${id}: its end could not be stored: ${problem}`)
         failure = problem
       }

@@ -2,40 +2,40 @@ import type { Database } from 'bun:sqlite'
 import { hasChunk, lastChunk, listChunks } from '../db/chunks.ts'
 import { frame } from '../stream/frame.ts'
 
-/** What a reader follows: frames that are stored, and word of more. */
+/** What a reader follows: stored frames, and a signal when there are more. */
 export interface ChunkSource {
-  /** What comes after the chunk `after`, bounded; undefined when nothing does yet. Throws when it is lost. */
+  /** Reads a bounded page after the chunk `after`; undefined when there is nothing yet. Throws when it is lost. */
   read(after: number): { bytes: Uint8Array; last: number } | undefined
-  /** No more will come. */
+  /** True when no more will come. */
   readonly ended: boolean
-  /** Calls `wake` once, when there may be more or the end. Returns how to take that back. */
+  /** Calls `wake` once, at the next chunk or at the end. Returns a function that cancels this. */
   wait(wake: () => void): () => void
-  /** Counts a reader in. Returns how to count it out. */
+  /** Counts a reader. Returns a function that ends this. */
   attach(): () => void
 }
 
-/** A run's chunk log, as its readers see it. */
+/** A run's chunk log in the form that readers see. */
 export interface Log extends ChunkSource {
   readonly count: number
   readonly readerCount: number
-  /** Shows chunks that are committed, and lets waiting readers know. */
+  /** Shows committed chunks, and wakes the readers that wait. */
   show(chunks: readonly string[]): void
-  /** Readers that have all so far fail, until more is shown. */
+  /** Makes readers that have everything so far fail, until more is shown. */
   fail(): void
-  /** No more will come. `lost`: the closing chunks could not be stored, and readers fail instead of ending well. */
+  /** Ends the log. `lost`: the closing chunks could not be stored, so readers fail instead of ending. */
   end(lost?: boolean): void
 }
 
 /**
- * How far the numbers of chunks jump where a loss of power may have taken some that readers have: no id may come to mean
- * another chunk.
+ * How far the chunk numbers jump after a loss of power, which may have taken chunks that readers have: an id must never
+ * stand for another chunk.
  */
 export const LOST_SEQS = 1_000_000
 
 const tailFrames = 256
 const pageBytes = 256 * 1024
 
-/** A log of which nothing is shown yet. Readers at its end are served from a bounded tail in memory, others from the database. */
+/** Makes an empty log. Readers at its end are served from a bounded tail in memory, others from the database. */
 export function createLog(db: Database, runId: string): Log {
   const tail: Uint8Array[] = []
   const waiting = new Set<() => void>()
@@ -98,7 +98,7 @@ export function createLog(db: Database, runId: string): Log {
   }
 }
 
-/** True when a reader that has the chunk `after` has more than what is stored. */
+/** True when a reader has a chunk `after` that is not stored. */
 export const isBeyond = (db: Database, runId: string, after: number): boolean =>
   after > 0 && !hasChunk(db, runId, after)
 
@@ -117,7 +117,7 @@ function storedPage(db: Database, runId: string, after: number) {
   const rows = listChunks(db, runId, after, pageBytes)
   const first = rows[0]?.seq
   const last = rows.at(-1)?.seq
-  // Purged while a reader slept, or deleted with its thread: a gap must never look like a whole stream.
+  // It was purged while a reader waited, or deleted with its thread. A gap must never look like a complete stream.
   const isGap = first !== after + 1 && !(first === after + 1 + LOST_SEQS && hasChunk(db, runId, after))
   if (last === undefined || isGap) throw new Error('The log of this run is gone.')
   return { bytes: joined(rows.map(row => frame(runId, row.seq, row.chunk))), last }

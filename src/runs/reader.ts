@@ -2,7 +2,7 @@ import type { Chunk } from '../stream/chunk.ts'
 import { DONE, HEARTBEAT, OPEN } from '../stream/frame.ts'
 import type { ChunkSource } from './log.ts'
 
-/** The stream for a reader that has more of a run than there is. What it has to be told is no part of the run: it has no id. */
+/** The stream for a reader that has more of a run than is stored. Its error is not part of the run, so it has no id. */
 export function refuseReader(): ReadableStream<Uint8Array> {
   const error: Chunk = {
     type: 'error',
@@ -13,8 +13,8 @@ export function refuseReader(): ReadableStream<Uint8Array> {
 }
 
 /**
- * A stream of server-sent events: what comes after the chunk `after` (0: all), then what follows, then the end.
- * It holds one page at most, and only when its consumer asks; cancelling it only lets go of the run.
+ * A stream of server-sent events: the chunks after the chunk `after` (0: all), then new ones as they come, then the end.
+ * It buffers one page at most, and only when its consumer pulls. Cancelling it does not cancel the run.
  */
 export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000): ReadableStream<Uint8Array> {
   const detach = source.attach()
@@ -29,7 +29,7 @@ export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000
     stopWaiting()
   }
 
-  /** True when there may be more, false after a silence or when the reader has left. */
+  /** Waits. True when there may be more; false after a silence, or when the reader has left. */
   const more = () =>
     new Promise<boolean>(resolve => {
       const done = (woken: boolean) => {

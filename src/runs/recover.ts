@@ -7,8 +7,8 @@ import { rebuild } from '../stream/rebuild.ts'
 import { prepareEnding } from './ending.ts'
 
 /**
- * Ends a run that a stopped server left active. What it had said is kept, at its place in the thread. `lostSeqs`: how many
- * numbers of chunks to leave out before the end.
+ * Ends a run that a stopped server left active. Its stored reply is kept, at its place in the thread. `lostSeqs`: how many
+ * chunk numbers to skip before the end.
  */
 export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void {
   let chunks = 0
@@ -25,7 +25,7 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
   const rebuilt = rebuild(log())
   const { inputTokens, outputTokens, costUsd } = row
   const model = row.model ?? 'unknown'
-  // A call may have been stored when its run did not know it yet.
+  // A model call may have been stored before its run counted it.
   const usage = usageOfRun(db, row.id) ?? { inputTokens, outputTokens, costUsd }
   saveRunUsage(db, row.id, model, usage)
   const run = {

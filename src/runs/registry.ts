@@ -13,13 +13,13 @@ import { recoverRun } from './recover.ts'
 import { type Execute, type Receipt, Run, type RunInit } from './run.ts'
 
 export interface RunsOptions {
-  /** Takes one line for the operator. It never holds what was said. */
+  /** Writes one line to the operator's log. Never what a user or an agent wrote. */
   log: (line: string, level?: 'error') => void
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
   /** How long readers wait for the end of a run that cannot be stored. Default 60,000. */
   readersWaitMs?: number
-  /** After how long a silence a reader gets a sign of life. Default 15,000. */
+  /** After this silence a reader gets a comment that keeps the connection open. Default 15,000. */
   heartbeatMs?: number
 }
 
@@ -35,21 +35,21 @@ export interface Watched {
 export interface Runs {
   /** Stores and starts a run. Throws ApiError run_active when its thread has one, shutting_down after `close`. */
   start(init: RunInit, execute: Execute): Run
-  /** Reads a run from its first chunk, then follows it. */
+  /** Gives a stream of a run from its first chunk, and follows it. */
   watch(run: Run): Watched
   activeOn(threadId: string): Run | undefined
-  /** A sandbox's active runs, youngest first. */
+  /** Lists a sandbox's active runs, youngest first. */
   active(sandboxId: string, threadId?: string): Run[]
   /**
    * Cancels a sandbox's active runs and waits until they have ended. Throws server_busy when the end of one cannot
-   * be stored within five seconds; that goes on.
+   * be stored within five seconds; storing goes on after that.
    */
   cancel(sandboxId: string, threadId?: string): Promise<Receipt[]>
-  /** Cancels them and waits until nothing of theirs runs any more, for what deletes them: their ends need no store. */
+  /** Cancels runs that are about to be deleted and waits until their engines have stopped. Does not wait for the store. */
   silence(sandboxId: string, threadId?: string): Promise<void>
-  /** Cancels a thread's run when nobody reads it and it is no background run; throws ApiError run_active otherwise. */
+  /** Cancels a thread's run when it has no reader and is not a background run; throws ApiError run_active otherwise. */
   supersede(threadId: string): Promise<void>
-  /** The youngest active run from its start, or the one of `lastEventId` after that. Undefined: nothing to resume. */
+  /** Follows the youngest active run from its start, or the run of `lastEventId` from there. Undefined: there is nothing to resume. */
   resume(
     sandboxId: string,
     options?: { threadId?: string | undefined; lastEventId?: string | null | undefined },
@@ -57,20 +57,20 @@ export interface Runs {
   /** Refuses new runs, gives active ones `graceMs` to end, then interrupts them. Resolves when all have ended. */
   close(graceMs: number): Promise<void>
   /**
-   * To be called once, before any start: ends what a stopped server left active. `isPowerLost`: the machine was started
-   * since, and the last chunks that readers had may be gone. Returns how many runs that were.
+   * Call it once, before any `start`: ends the runs that a stopped server left active. `isPowerLost`: the machine was
+   * started since, so the last chunks that readers have may be gone. Returns how many runs these were.
    */
   recover(isPowerLost?: boolean): number
-  /** Deletes the logs that nobody can resume any more. */
+  /** Deletes the logs that can no longer be resumed. */
   purge(now: Date): Promise<void>
 }
 
 /** How long an ended run can still be resumed. */
-const keptMs = 10 * 60_000
-const purgeBatch = 2_000
-/** How long a cancel waits for the store. */
+const KEPT_MS = 10 * 60_000
+const PURGE_BATCH = 2_000
+/** How long a cancel waits until the end is stored. */
 const STORED_WITHIN_MS = 5_000
-/** At the end of the process, for what cannot be stored. */
+/** How long the end of the process waits for runs that cannot be stored. */
 const LAST_TRIES_MS = 2_000
 
 export function createRuns(db: Database, options: RunsOptions): Runs {
@@ -78,7 +78,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   const running = new Map<string, Run>()
   let closing = false
   const giveUp = new AbortController()
-  /** Left active by a stopped server, and not ended yet. */
+  /** The runs that a stopped server left active and that have no end yet. */
   let unrecovered: RunRecord[] = []
   const told = new Set<string>()
   let lostSeqs = 0
@@ -99,13 +99,13 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
 
   function watchEnded(runId: string, sandboxId: string, threadId: string | undefined, after: number) {
     const run = findRun(db, runId)
-    if (!run?.endedAt || Date.parse(run.endedAt) + keptMs < Date.now()) return undefined
+    if (!run?.endedAt || Date.parse(run.endedAt) + KEPT_MS < Date.now()) return undefined
     if (run.sandboxId !== sandboxId || (threadId !== undefined && run.threadId !== threadId)) return undefined
     const body = isBeyond(db, runId, after) ? refuseReader() : readRun(openStoredLog(db, runId), after, heartbeatMs)
     return { runId, threadId: run.threadId, sandboxId, body }
   }
 
-  /** One that cannot be ended now, as on a full disk, is met again: it keeps nobody from starting. */
+  /** A run that cannot be ended now, as on a full disk, is tried again later; the server starts without it. */
   function recoverLeft(): void {
     unrecovered = unrecovered.filter(run => {
       try {
@@ -170,8 +170,8 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     },
     async purge(now) {
       recoverLeft()
-      for (const runId of listEndedLogs(db, new Date(now.getTime() - keptMs).toISOString()))
-        while ((await writeWhenFree(db, () => deleteChunks(db, runId, purgeBatch))) === purgeBatch)
+      for (const runId of listEndedLogs(db, new Date(now.getTime() - KEPT_MS).toISOString()))
+        while ((await writeWhenFree(db, () => deleteChunks(db, runId, PURGE_BATCH))) === PURGE_BATCH)
           await new Promise(setImmediate)
     },
   }

@@ -14,7 +14,7 @@ import type { Chunk } from '../stream/chunk.ts'
 import { createMessage } from '../stream/message.ts'
 import { createWriter, type Ending } from '../stream/writer.ts'
 import { prepareEnding } from './ending.ts'
-import { faultOf } from './fault.ts'
+import { describeFault } from './fault.ts'
 import { keepStoring, type StoringOptions } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
 
@@ -151,7 +151,7 @@ export class Run {
       for (;;) {
         const step = await this.#events.next()
         if (this.#isOver) return
-        if (step.done) return this.#finish(endingOf(step.value))
+        if (step.done) return this.#finish(toEnding(step.value))
         await this.#take(step.value)
         if (performance.now() - yieldedAtMs < YIELD_EVERY_MS) continue
         await new Promise(setImmediate)
@@ -223,7 +223,7 @@ export class Run {
     this.#host.onEnd(this)
     if (isStored) {
       await lasting(this.#host.db).catch(error =>
-        this.#host.log(`${id}: its end may not outlast a loss of power: ${faultOf(error)}`),
+        this.#host.log(`${id}: its end may not outlast a loss of power: ${describeFault(error)}`),
       )
       this.log.show(prepared.chunks)
     }
@@ -242,12 +242,12 @@ export class Run {
 
   #explain(error: unknown): string {
     if (error instanceof ApiError) return error.message
-    if (!this.#requestedEnding) this.#host.log(`${this.id}: the engine failed: ${faultOf(error)}`, 'error')
+    if (!this.#requestedEnding) this.#host.log(`${this.id}: the engine failed: ${describeFault(error)}`, 'error')
     return `The agent failed unexpectedly (${this.id}).`
   }
 }
 
-function endingOf({ status, error }: EngineEnd): Ending {
+function toEnding({ status, error }: EngineEnd): Ending {
   if (status === 'completed' || status === 'cancelled') return { status }
   return { status: 'failed', errorText: error?.message ?? 'The agent failed.' }
 }

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../core/config.ts'
 import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
 import type { Backend, Check } from '../plugin-api/index.ts'
 
-/** The backend that new sandboxes go to. Throws a ConfigError when this build has none of that name. */
+/** The backend that new sandboxes go to. Throws a ConfigError when there is no backend of this name. */
 export function getBackend(backends: ReadonlyMap<string, Backend>, name: string): Backend {
   const backend = backends.get(name)
   if (!backend) throw new ConfigError([`--backend: there is no backend ${name}`])
@@ -12,8 +12,8 @@ export function getBackend(backends: ReadonlyMap<string, Backend>, name: string)
 }
 
 /**
- * Throws with what the backend lacks. What has passed is not tried again until the machine restarts: the probes take as
- * long as all the rest of a start.
+ * Throws an error that says what the backend lacks. Checks that have passed are not repeated until the machine restarts:
+ * they take as long as the rest of a start.
  */
 export async function assertBackend(
   db: Database,
@@ -30,7 +30,7 @@ export async function assertBackend(
   savePassedChecks(db, backend.name, state)
 }
 
-/** One that keeps the server from starting. */
+/** True for a check that keeps the server from starting. */
 export const isFatal = ({ ok, required }: Check): boolean => required && !ok
 
 export const describeCheck = ({ name, ok, required, detail, remedy }: Check): string =>

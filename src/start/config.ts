@@ -8,7 +8,7 @@ import { isObject } from '../read/json.ts'
 import { readJson } from '../read/json-text.ts'
 import { settings } from './settings.ts'
 
-/** Flags over environment over file. Throws a ConfigError with every problem at once. */
+/** Reads the settings: flags win over environment variables, these over the file. Throws a ConfigError with every problem at once. */
 export async function readConfig(flags: readonly string[], environment: NodeJS.ProcessEnv): Promise<Config> {
   const problems: string[] = []
   const values = new Map<string, unknown>(defaults())
@@ -18,7 +18,7 @@ export async function readConfig(flags: readonly string[], environment: NodeJS.P
     try {
       values.set(name, setting.parse(value))
     } catch (error) {
-      // The value itself may be a secret.
+      // Not with the value: it may be a secret.
       problems.push(`${source}: ${(error as Error).message}`)
     }
     return undefined
@@ -35,7 +35,7 @@ export async function readConfig(flags: readonly string[], environment: NodeJS.P
   for (const [name, value] of given) set(`--${name}`, name, value)
   if (values.has('model-url') && !values.has('model')) problems.push('--model-url: wants --model provider/model')
   if (problems.length > 0) throw new ConfigError(problems)
-  return configOf(values)
+  return toConfig(values)
 }
 
 const names = settings.map(({ name }) => name)
@@ -43,8 +43,8 @@ const names = settings.map(({ name }) => name)
 const defaults = (): [string, unknown][] =>
   settings.flatMap(({ name, default: text, parse }) => (text === undefined ? [] : [[name, parse(text)]]))
 
-function configOf(values: ReadonlyMap<string, unknown>): Config {
-  // Those with a default.
+function toConfig(values: ReadonlyMap<string, unknown>): Config {
+  // For settings that have a default.
   const get = <Value>(name: string) => values.get(name) as Value
   const find = <Value>(name: string) => values.get(name) as Value | undefined
   const agentsDirectory = find<string>('agents')
@@ -75,7 +75,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
     plugins: find<string[]>('plugin') ?? [],
     logLevel: get('log-level'),
     runtimes: find<Config['runtimes']>('runtime') ?? {},
-    models: modelsOf(values),
+    models: toModelConfig(values),
     ...(agentsDirectory && { agentsDirectory }),
     ...(nsjailPath && { nsjailPath }),
     ...(publicUrl && { publicUrl }),
@@ -85,7 +85,7 @@ function configOf(values: ReadonlyMap<string, unknown>): Config {
   }
 }
 
-function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
+function toModelConfig(values: ReadonlyMap<string, unknown>): ModelConfig {
   const names = { model: 'model', modelUrl: 'model-url', modelKey: 'model-key', modelWindow: 'model-window' }
   const given = Object.entries(names).filter(([, name]) => values.has(name))
   const number = (name: string) => values.get(name) as number
@@ -101,7 +101,7 @@ function modelsOf(values: ReadonlyMap<string, unknown>): ModelConfig {
   }
 }
 
-/** The settings among these flags, as they were given. Of one given twice the last, unless it is a list that repeats. */
+/** The settings among these flags, unparsed. When one is given twice, the last wins; values of a repeatable one are joined. */
 export function readFlags(flags: readonly string[], problems: string[]): Map<string, string> {
   const given = parseArguments(flags, settings)
   problems.push(...given.problems, ...given.words.map(word => `${word}: not a flag`))
@@ -127,7 +127,7 @@ async function readFile(file: string | undefined, problems: string[]): Promise<[
   }
 }
 
-/** A file's value as a flag would have it. */
+/** Writes a value of the file in the form of a flag's value. */
 function settingText(value: unknown): string {
   if (Array.isArray(value)) return value.join(',')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

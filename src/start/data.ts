@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { commitPatiently, openDatabase } from '../db/open.ts'
 import { wordsOf } from '../errors.ts'
 
-/** The database of a data directory, for a command that works beside a server. */
+/** Opens the database of a data directory for a command that works beside a server. Waits for other writers. */
 export async function openData(dataDirectory: string): Promise<Database> {
-  const db = await openIn(dataDirectory)
+  const db = await openServerData(dataDirectory)
   commitPatiently(db)
   return db
 }
 
-/** Makes the data directory, its owner's alone, when it is missing. Throws an error that names the setting. */
+/** Makes the data directory, with access for its owner only, when it is missing. Throws an error that names the setting. */
 export async function makeDirectory(dataDirectory: string): Promise<void> {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 }).catch(error => {
     throw new Error(`--data-dir: ${wordsOf(error)}`)
   })
 }
 
-/** Makes the directory, its owner's alone, when it is missing. Throws an error that names the setting. */
-export async function openIn(dataDirectory: string): Promise<Database> {
+/** Opens the database of a data directory; makes both when they are missing. Throws an error that names the setting. */
+export async function openServerData(dataDirectory: string): Promise<Database> {
   const path = join(dataDirectory, 'threadbox.db')
   await makeDirectory(dataDirectory)
   try {

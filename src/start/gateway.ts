@@ -6,7 +6,7 @@ import { createPrices } from '../gateway/prices.ts'
 import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
 import { PROXY_URL } from '../guest/wire/proxy-variables.ts'
 
-/** The gateway by the configuration and the keys of the environment. Throws a ConfigError for a model without a provider. */
+/** Makes the gateway from the configuration and the keys in `environment`. Throws a ConfigError for a model without a provider. */
 export function createModelGateway(
   db: Database,
   config: ModelConfig,
@@ -28,13 +28,13 @@ export function createModelGateway(
   })
 }
 
-/** A key is taken out of all that a provider answers: a shorter one would take out words, or every such letter. */
+/** Keys are removed from everything that a provider answers. A shorter key would remove ordinary words or letters. */
 const MIN_KEY_CHARACTERS = 8
 
 const shortKey = (provider: string): string =>
-  `the key of ${provider} has fewer than ${MIN_KEY_CHARACTERS} characters: give the whole key, or no key where the provider wants none`
+  `the key of ${provider} has fewer than ${MIN_KEY_CHARACTERS} characters: give the whole key, or no key if the provider needs none`
 
-/** The providers that can be called, and the model for who names none. Throws a ConfigError for one without a provider, and for a key that is none. */
+/** The providers that can be called, and the default model. Throws a ConfigError for a model without a provider, and for a key that is too short. */
 export function assertModel(config: ModelConfig, environment: Readonly<Record<string, string | undefined>>) {
   const providers = readProviders(config, environment)
   const short = [...providers.values()].filter(({ key }) => key !== undefined && key.length < MIN_KEY_CHARACTERS)

@@ -13,7 +13,7 @@ import { wordsOf } from '../errors.ts'
 import { assertBackend, getBackend } from './backend.ts'
 import type { OpenRuntime } from './runtime.ts'
 
-/** The setting that says which start of the machine the last server ran in: a loss of power lies between two. */
+/** The setting with the boot id of the last server's machine. After another boot, the last writes may be lost. */
 const LAST_BOOT = 'boot_id'
 
 /**
@@ -28,7 +28,7 @@ export async function prepare({ runtime, pluginFiles }: OpenRuntime): Promise<st
   const engineNames = [...engines.keys()]
   for (const engine of Object.values(config.runtimes)) {
     if (!engines.has(engine))
-      throw new ConfigError([`--runtime: there is no engine ${engine}; ${engineNames.join(', ')} are`])
+      throw new ConfigError([`--runtime: there is no engine ${engine}; there are ${engineNames.join(', ')}`])
   }
   const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
   const interrupted = runs.recover(findSetting(db, LAST_BOOT) !== bootId)

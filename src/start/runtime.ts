@@ -11,7 +11,7 @@ import { createEgress } from '../egress/egress.ts'
 import { wordsOf } from '../errors.ts'
 import type { Plugin } from '../plugin-api/index.ts'
 import { createRuns } from '../runs/registry.ts'
-import { makeDirectory, openIn } from './data.ts'
+import { makeDirectory, openServerData } from './data.ts'
 import { createModelGateway } from './gateway.ts'
 import { loadPlugins } from './load-plugins.ts'
 
@@ -42,7 +42,7 @@ export async function createRuntime(config: Config, options: RuntimeOptions): Pr
   await makeDirectory(dataDirectory)
   // Before all else: on a full disk it frees the space that the rest of a start needs.
   const diskSpace = await openDiskSpace({ directory: dataDirectory, reserveMb, log })
-  const db = await openIn(dataDirectory)
+  const db = await openServerData(dataDirectory)
   const unreadable = assertKey(db)
   if (unreadable) log(unreadable)
   const lock = lockDirectory(dataDirectory)

@@ -8,7 +8,7 @@ import type { Flag } from '../read/arguments.ts'
 
 export interface Setting extends Flag {
   value: string
-  /** Gives the checked value, or throws with what it should be. */
+  /** Returns the checked value. Throws an error that says what it must be. */
   parse: (text: string) => unknown
 }
 

@@ -1,4 +1,4 @@
-/** What a run tells of itself at its end: the contract's five fields first. */
+/** What a run reports at its end: the contract's five fields first. */
 export interface RunMetadata {
   sessionId: string
   totalCostUsd: number
@@ -8,23 +8,23 @@ export interface RunMetadata {
   sandboxId: string
   threadId: string
   runId: string
-  /** The reply's own id in its thread. Absent when nothing was said: then no message is stored. */
+  /** The reply's id in its thread. Absent when the reply is empty: then no message is stored. */
   messageId?: string
   totalTokens: number
   model: string
-  /** Of a reply that is not whole: how it ended. */
+  /** Present when the reply is not complete: how it ended. */
   status?: 'cancelled' | 'failed' | 'interrupted'
 }
 
 /** The kinds of part whose content comes in deltas. */
 export type PartKind = 'text' | 'reasoning'
 
-/** Says that the server runs the tool: a client that answers calls itself leaves it alone. Logs of old runs lack it. */
+/** Marks a tool that the server runs, so that clients do not answer the call themselves. Logs of old runs lack it. */
 interface Executed {
   providerExecuted?: true
 }
 
-/** One chunk of a UI-message stream: the types and fields that every client takes, and no other. */
+/** One chunk of a UI-message stream, with only the types and fields that every client accepts. */
 export type Chunk =
   | { type: 'start' | 'start-step' | 'abort' | 'finish' }
   | { type: `${PartKind}-start` | `${PartKind}-end`; id: string }
@@ -64,7 +64,7 @@ const isChunk = (value: unknown): value is Chunk => {
   return fields?.every(field => typeof Reflect.get(value, field) === 'string') ?? false
 }
 
-/** A stored chunk. Throws when it is none. */
+/** Reads a stored chunk. Throws when the text is not a chunk. */
 export function parseChunk(json: string): Chunk {
   const value: unknown = JSON.parse(json)
   if (!isChunk(value)) throw new Error('A stored chunk is unreadable.')

@@ -1,6 +1,6 @@
 const encoder = new TextEncoder()
 
-/** Opens a stream at once: Bun holds half of the headers back until the first byte of the body. */
+/** Sent first in a stream: Bun holds back half of the headers until the first byte of the body. */
 export const OPEN = encoder.encode(': open\n\n')
 export const HEARTBEAT = encoder.encode(': keep-alive\n\n')
 export const DONE = encoder.encode('data: [DONE]\n\n')
@@ -9,10 +9,10 @@ export const DONE = encoder.encode('data: [DONE]\n\n')
 export const frame = (runId: string, seq: number, chunkJson: string): Uint8Array =>
   encoder.encode(`id: ${runId}/${seq}\ndata: ${chunkJson}\n\n`)
 
-/** The headers by which a client learns what a chat made for it; a browser sees them only when they are exposed. */
+/** The headers that name what a chat has made. A browser sees them only when they are exposed. */
 export const idHeaders = ['x-sandbox-id', 'x-thread-id', 'x-run-id'] as const
 
-/** Of every stream of server-sent events; a proxy between must not hold it back. */
+/** The headers of every stream of server-sent events. No proxy in between may buffer it. */
 export const eventStreamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
@@ -29,7 +29,7 @@ export const streamHeaders = (ids: { sandboxId: string; threadId: string; runId:
   'access-control-expose-headers': idHeaders.join(', '),
 })
 
-/** A Last-Event-ID header's run and seq; undefined when it is absent or not one of ours. */
+/** Parses a Last-Event-ID header into run and chunk number; undefined when it is absent or has another format. */
 export function parseLastEventId(value: string | null | undefined): { runId: string; seq: number } | undefined {
   const [, runId, seq] = /^(run_[0-9a-f-]{36})\/(\d{1,15})$/.exec(value?.trim() ?? '') ?? []
   return runId === undefined || seq === undefined ? undefined : { runId, seq: Number(seq) }

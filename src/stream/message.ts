@@ -1,12 +1,12 @@
 import type { MessagePart } from '../plugin-api/index.ts'
 import type { Chunk, PartKind } from './chunk.ts'
 
-/** The assistant's message of a stream, as it is stored and shown in its thread. */
+/** Builds the assistant's message from a stream's chunks, in the form that is stored and shown in the thread. */
 export interface MessageBuilder {
   apply(chunk: Chunk): void
-  /** Whether nothing was said or called yet. */
+  /** True while there is no text and no tool call. */
   readonly isEmpty: boolean
-  /** What was said so far, in order. A tool call that has no result yet is left out. */
+  /** The parts so far, in order, without tool calls that have no result yet. */
   parts(): MessagePart[]
 }
 
@@ -60,7 +60,7 @@ export function createMessage(): MessageBuilder {
           return
         }
         case 'tool-input-start': {
-          // A call that is cut off before its input was whole still needs one that a model takes in its history.
+          // A call that ended before its input was complete still needs an input that a model accepts in its history.
           const { toolCallId, toolName, providerExecuted = false } = chunk
           const draft: ToolDraft = { type: `tool-${toolName}`, toolCallId, providerExecuted, input: {} }
           drafts.push(draft)
@@ -88,6 +88,6 @@ function finished(draft: SpokenDraft | ToolDraft | StepDraft): MessagePart[] {
   return [{ type, toolCallId, state, input, ...outcome, ...(providerExecuted && { providerExecuted }) }]
 }
 
-/** A message's text: what its text parts say, joined. */
+/** Joins the text parts of a message. */
 export const textOf = (parts: readonly MessagePart[]): string =>
   parts.map(part => (part.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('')

@@ -2,7 +2,7 @@ import { type Chunk, parseChunk } from './chunk.ts'
 import { createMessage, type MessageBuilder } from './message.ts'
 import { createWriter, type Writer } from './writer.ts'
 
-/** The writer and the message of a stream that was cut off, from its stored chunks. An unreadable chunk is left out. */
+/** Rebuilds the writer and the message of an interrupted stream from its stored chunks. Skips unreadable chunks. */
 export function rebuild(log: Iterable<string>): { writer: Writer; message: MessageBuilder } {
   const writer = createWriter()
   const message = createMessage()

@@ -4,15 +4,15 @@ import type { Chunk, PartKind, RunMetadata } from './chunk.ts'
 /** How a run ends. */
 export type Ending = { status: 'completed' | 'cancelled' } | { status: 'failed' | 'interrupted'; errorText: string }
 
-/** Turns an engine's events into a stream that every client takes, whatever the engine does. */
+/** Turns an engine's events into a stream that every client accepts, whatever the engine does. */
 export interface Writer {
   /** The chunks that begin a stream. */
   start(): Chunk[]
-  /** The chunks of one event: none for an event that makes no sense here. */
+  /** The chunks of one event; an empty list for an event that makes no sense here. */
   write(event: EngineEvent): Chunk[]
   /** The chunks that end the stream, open parts closed. */
   close(ending: Ending, metadata: RunMetadata): Chunk[]
-  /** Takes over a chunk of a stored stream as if this writer had made it. */
+  /** Continues after a stored chunk, as if this writer had made it. */
   replay(chunk: Chunk): void
 }
 
@@ -28,7 +28,7 @@ export function createWriter(): Writer {
   const openByEngineId = new Map<string, string>()
   const tools = new Map<string, Tool>()
   let parts = 0
-  /** How many calls the current step has, and how many of them have an output that is no error. */
+  /** How many calls the current step has, and how many of them succeeded. */
   let calls = { all: 0, good: 0 }
 
   function replay(chunk: Chunk): void {
@@ -64,7 +64,7 @@ export function createWriter(): Writer {
     return chunks
   }
 
-  /** Closes the open parts; with `kept`, those of another kind. */
+  /** Closes the open parts; with `kept`, only parts of another kind. */
   function endParts(kept?: PartKind): Chunk[] {
     const ended = [...open].filter(([, kind]) => kind !== kept)
     if (ended.length > 0) openByEngineId.clear()
@@ -72,8 +72,8 @@ export function createWriter(): Writer {
   }
 
   /**
-   * Clients of version 5 look at no mark of a call's: when each call of the last step has its output, they post the whole
-   * conversation again, without end. So what follows such calls is a step of its own, also when it is nothing.
+   * Clients of version 5 ignore the mark of calls that the server runs: when each call of the last step has an output, they
+   * post the whole conversation again, endlessly. So such calls are followed by a new step, even an empty one.
    */
   const nextStep = (): Chunk[] => (calls.all > 0 && calls.good === calls.all ? [{ type: 'start-step' }] : [])
 
@@ -82,7 +82,7 @@ export function createWriter(): Writer {
     const chunks = endParts(kind)
     let id = openByEngineId.get(engineId)
     if (id === undefined) {
-      // Engines use an id again for a later part; a client must never see that.
+      // Engines reuse an id for a later part; a client must never see that.
       id = `${kind}-${parts + 1}`
       openByEngineId.set(engineId, id)
       chunks.push(...nextStep(), { type: `${kind}-start`, id })
@@ -176,7 +176,7 @@ function lastWord(ending: Ending): Chunk[] {
   return ending.status === 'cancelled' ? [{ type: 'abort' }] : []
 }
 
-/** What JSON cannot say, or says by leaving the field out, would break the stream. */
+/** A value that JSON cannot express, or omits, would break the stream. */
 function storable(value: unknown): unknown {
   try {
     return JSON.stringify(value) === undefined ? null : value

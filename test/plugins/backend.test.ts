@@ -84,7 +84,7 @@ test('what a backend gives is checked where it enters', async () => {
   const { status, body } = await server.ask('POST', '/v1/sandboxes', { agent: 'echo' })
   expect([status, body.error.code]).toEqual([503, 'sandbox_unavailable'])
   expect(body.message).toContain(
-    'gives no environment: confinement is no list of texts, destroy is no function, files.remove is no function',
+    'does not give an environment: confinement is not a list of strings, destroy is not a function, files.remove is not a function',
   )
   await server.stop()
   server.options.flags = []
