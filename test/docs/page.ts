@@ -14,6 +14,8 @@ export interface Block {
   line: number
   /** Why no test runs it, as a comment before the block says: `<!-- not run: it needs an account -->`. */
   notRun?: string
+  /** What its output has to match, as comments after the block say: `<!-- prints: exit code 0 -->`. */
+  prints: RegExp[]
 }
 
 /** One Markdown file. */
@@ -47,11 +49,14 @@ export function readPage(file: string): Page {
 }
 
 function readBlocks(text: string): Block[] {
-  const fences = text.matchAll(/(?:^<!-- not run: ([^\n]*) -->\n+)?^```([^\n]*)\n([\s\S]*?)^```$/gm)
-  return [...fences].map(({ 0: whole, 1: notRun, 2: info = '', 3: code = '', index }) => {
+  const fences = text.matchAll(
+    /(?:^<!-- not run: ([^\n]*) -->\n+)?^```([^\n]*)\n([\s\S]*?)^```$((?:\n<!-- prints: [^\n]* -->)*)/gm,
+  )
+  return [...fences].map(({ 0: whole, 1: notRun, 2: info = '', 3: code = '', 4: expected = '', index }) => {
     const [language = '', ...label] = info.split(' ')
     const line = text.slice(0, index + whole.indexOf('```')).split('\n').length
-    return { language, label: label.join(' '), code, line, ...(notRun && { notRun }) }
+    const prints = [...expected.matchAll(/<!-- prints: (.*) -->/g)].map(([, pattern = '']) => new RegExp(pattern, 'm'))
+    return { language, label: label.join(' '), code, line, prints, ...(notRun && { notRun }) }
   })
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { commands } from '../../src/cli/commands.ts'
 import { errorCodes, statusOf } from '../../src/errors.ts'
@@ -47,6 +47,13 @@ test('every error code is in the table of the API, with its status', () => {
   })
   expect(missing).toEqual([])
   expect(errorCodes.length).toBeGreaterThan(20)
+})
+
+test('every room is on the page of the architecture', () => {
+  const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory())
+  const written = rowsOf('docs/architecture.md').flat()
+  expect(rooms.map(({ name }) => `src/${name}/`).filter(room => !written.includes(room))).toEqual([])
+  expect(rooms.length).toBeGreaterThan(10)
 })
 
 /** Variables that the server or a command sets for a program that it starts itself, and that nobody else reads. */
