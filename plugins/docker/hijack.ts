@@ -68,13 +68,13 @@ function readAnswer(socket: Socket): Promise<{ status: number; head: string; res
   const parse = (isOver: boolean) => {
     const end = received.indexOf('\r\n\r\n')
     if (end < 0) {
-      if (isOver || received.byteLength > MAX_HEAD_BYTES) reject(new Error('no answer'))
+      if (isOver || received.byteLength > MAX_HEAD_BYTES) reject(new Error('it did not answer'))
       return
     }
     const head = received.toString('latin1', 0, end)
     const rest = received.subarray(end + 4)
     const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1])
-    if (!status) return reject(new Error('no HTTP'))
+    if (!status) return reject(new Error('it does not speak HTTP'))
     const length = status === 101 ? 0 : Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
     if (rest.byteLength >= Math.min(length, MAX_HEAD_BYTES) || isOver) resolve({ status, head, rest })
   }

@@ -32,12 +32,13 @@ export function createImages(engine: DockerEngine, log: (line: string) => void, 
   return {
     async get(name) {
       if (!reference.test(name) || name.includes('..'))
-        throw new ApiError('invalid_request', `No image can be named ${name}.`)
+        throw new ApiError('invalid_request', `${name} is not a valid name of an image.`)
       const present = await findImage(engine, name)
       if (present) return present
       await pullOnce(name)
       const pulled = await findImage(engine, name)
-      if (!pulled) throw new ApiError('sandbox_unavailable', `The image ${name} was pulled and is not there.`)
+      if (!pulled)
+        throw new ApiError('sandbox_unavailable', `The image ${name} was pulled, but the engine does not list it.`)
       return pulled
     },
   }

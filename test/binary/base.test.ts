@@ -83,7 +83,7 @@ test('host is the base of those that name none', async () => {
 test.each([
   [['add', 'one'], 2, /^threadbox: FILE is missing. usage: threadbox base add \[FLAGS\] NAME FILE/],
   [['add', 'one', '/nowhere.tar'], 2, /There is no file \/nowhere\.tar/],
-  [['add', 'one', '/etc/passwd'], 1, /^threadbox: \/etc\/passwd: it is no tar archive/],
+  [['add', 'one', '/etc/passwd'], 1, /^threadbox: \/etc\/passwd: it is not a tar archive/],
   [['remove', 'one'], 1, /There is no base one/],
   [[], 2, /usage/],
 ])('base %p says what is wrong', async (words, code, reason) => {

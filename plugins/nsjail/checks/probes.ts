@@ -101,7 +101,7 @@ const OVERLAY = 0x794c7630
 async function fileSystemChecks({ dataDirectory }: Host): Promise<Check[]> {
   const { type } = await statfs(dataDirectory)
   if (type !== OVERLAY) return []
-  const detail = `${dataDirectory} is on an overlay, as all of a container but its volumes is`
+  const detail = `${dataDirectory} is on an overlay, like every directory of a container that is no volume`
   const remedy = 'Put it on a volume: docker run --volume /tmp, or name a directory of one with --data-dir.'
   return [{ name: 'data directory', ok: false, required, detail, remedy }]
 }

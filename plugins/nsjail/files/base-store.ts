@@ -52,7 +52,7 @@ export function openBases(dataDirectory: string): Bases {
         await mkdir(draft, { mode: 0o700 })
         await unpack(readTar(decompress(tarball)), draft, { keepsOwners: process.geteuid?.() === 0 })
         const flaw = findFlaw(draft)
-        if (flaw) throw new Error(`it ${flaw}. Wanted is what docker export or debootstrap gives`)
+        if (flaw) throw new Error(`it ${flaw}. Use what docker export or debootstrap makes`)
         // A loss of power must not leave a name whose files are not on the disk.
         await runProgram(['sync', '-f', draft], 0).catch(() => {})
         // Fails when another add was faster: rename does not replace a directory that is not empty.

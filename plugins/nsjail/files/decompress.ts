@@ -36,7 +36,7 @@ function through(packed: AsyncIterable<Uint8Array>, unpacker: Transform): AsyncI
 
 /** Runs the program xz, because Bun has no such decoder. */
 async function* unxz(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-  if (!Bun.which('xz')) throw new Error('it is packed by xz, and the program xz is not here: install xz-utils')
+  if (!Bun.which('xz')) throw new Error('it is packed by xz, and the program xz is not installed: install xz-utils')
   const child = Bun.spawn(['xz', '-dc'], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', lazy: true })
   const writeInput = async () => {
     for await (const piece of packed) {

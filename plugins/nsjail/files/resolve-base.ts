@@ -39,8 +39,8 @@ export async function resolveBase(host: Host, base: string): Promise<string> {
 /** Finds the reason why a directory cannot be a sandbox's root file system. Undefined when it can. */
 export function findFlaw(path: string): string | undefined {
   const look = (name: string) => lstatSync(join(path, name), { throwIfNoEntry: false })
-  if (!look('bin') && !look('usr')) return 'has no /bin and no /usr: it is no root file system'
+  if (!look('bin') && !look('usr')) return 'has no /bin and no /usr: it is not a root file system'
   // nsjail mounts there, and would follow a link.
   const bad = ['proc', 'dev'].find(name => look(name)?.isDirectory() === false)
-  return bad && `has a /${bad} that is no directory`
+  return bad && `has a /${bad} that is not a directory`
 }

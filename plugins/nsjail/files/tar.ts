@@ -40,7 +40,7 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   for (;;) {
     const header = await input.exactly(BLOCK)
     if (header.every(byte => byte === 0)) break
-    if (readNumber(header, 148, 8) !== computeChecksum(header)) throw new Error('it is no tar archive')
+    if (readNumber(header, 148, 8) !== computeChecksum(header)) throw new Error('it is not a tar archive')
     const kind = header.toString('latin1', 156, 157)
     const size = described.size === undefined ? readNumber(header, 124, 12) : Number(described.size)
     if (!Number.isSafeInteger(size) || size < 0) throw new Error('it has a member without a valid size')

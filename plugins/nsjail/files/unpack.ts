@@ -37,7 +37,7 @@ export async function unpack(
   const makeDirectory = (path: string) => {
     if (directories.has(path)) return
     const kind = lstatSync(join(root, path), { throwIfNoEntry: false })
-    if (kind && !kind.isDirectory()) throw new Error(`${path} is no directory`)
+    if (kind && !kind.isDirectory()) throw new Error(`${path} is not a directory`)
     // Its own mode is set at the end, when all members are written.
     if (!kind) mkdirSync(join(root, path), { mode: 0o755 })
     directories.set(path, undefined)
@@ -46,7 +46,7 @@ export async function unpack(
   /** Makes a member's parents and returns its path relative to the root; empty for the root itself. */
   const resolveMember = (name: string): string => {
     const parts = name.split('/').filter(part => part !== '' && part !== '.')
-    if (parts.includes('..')) throw new Error('it leads out of the archive')
+    if (parts.includes('..')) throw new Error('it leads outside of the archive')
     for (let depth = 1; depth < parts.length; depth++) makeDirectory(parts.slice(0, depth).join('/'))
     return parts.join('/')
   }
@@ -61,7 +61,7 @@ export async function unpack(
       if (keepsOwners) chownSync(path, entry.uid, entry.gid)
       return
     }
-    if (relative === '') throw new Error('it stands for the whole')
+    if (relative === '') throw new Error('it replaces the whole tree')
     if (entry.type === 'special') return
     const target = entry.type === 'hardlink' ? resolveMember(entry.linkName) : ''
     if (entry.type === 'hardlink' && target === relative) return
@@ -96,7 +96,7 @@ export async function unpack(
 function removeOld(path: string, next: TarEntry['type']): void {
   const kind = lstatSync(path, { throwIfNoEntry: false })
   if (!kind || (kind.isDirectory() && next === 'directory')) return
-  if (kind.isDirectory()) throw new Error('it was a directory before')
+  if (kind.isDirectory()) throw new Error('an earlier member made it a directory')
   rmSync(path)
 }
 

@@ -10,6 +10,6 @@ export const guestDirectory = async (dataDirectory: string, executable: string):
 export async function getNsjail(dataDirectory: string, nsjailPath?: string): Promise<string> {
   if (nsjailPath !== undefined) return resolve(nsjailPath)
   const path = (await installEmbedded(dataDirectory)) ?? Bun.which('nsjail')
-  if (!path) throw new Error('nsjail is not on the PATH, not embedded in this build, and no path of it was given')
+  if (!path) throw new Error('nsjail is not on the PATH, not embedded in this build, and not named by --nsjail-path')
   return path
 }
