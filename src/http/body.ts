@@ -12,9 +12,9 @@ import { assertNames } from './unknown-fields.ts'
 const { bodyBytes, jsonDepth, jsonValues } = bounds
 
 /**
- * A route's parser and schema for a JSON body, whatever content type it says. Checked here and not by Elysia, which
- * takes arrays for objects, takes seconds to describe a large body that is wrong, and shows what was sent. `assertForm`
- * throws for what it can name better than the schema.
+ * A route's parser and schema for a JSON body of any content type. It is checked here and not by Elysia, which takes
+ * arrays for objects, needs seconds to describe a large wrong body, and repeats what was sent. `assertForm` throws for
+ * faults that it can name better than the schema.
  */
 export const json = <Schema extends TSchema>(schema: Schema, assertForm: (value: unknown) => void = () => {}) => ({
   parse: async ({ request }: { request: Request }) => {
@@ -25,30 +25,30 @@ export const json = <Schema extends TSchema>(schema: Schema, assertForm: (value:
   body: described(schema),
 })
 
-/** As `json`, where no body is as good as an empty object. */
+/** As `json`; a missing body counts as an empty object. */
 export const optionalJson = <Schema extends TSchema>(schema: Schema) => ({
   parse: async ({ request }: { request: Request }) => checked(schema, (await readJson(request)) ?? {}),
   body: described(schema),
 })
 
-/** A request's JSON that fits. Throws as `readJson` does, and invalid_request with the name of a field that does not fit. */
+/** Reads a request's JSON and checks it. Throws as `readJson` does, and invalid_request with the name of a wrong field. */
 export const readJsonAs = async <Schema extends TSchema>(schema: Schema, request: Request) =>
   checked(schema, await readJson(request)) as Static<Schema>
 
 /** Counts memory that a request's body takes, until the request is answered. Throws server_busy when all is taken. */
 export function takeMemory(request: Request, bytes: number): void {
   if (findContext(request)?.bodyMemory?.grow(bytes) === false)
-    throw new ApiError('server_busy', 'The bodies of other requests fill the memory that there is for them: try again.')
+    throw new ApiError('server_busy', 'The bodies of other requests use all the memory for bodies: try again.')
 }
 
-/** A request's JSON; null for an empty body. Throws payload_too_large, invalid_request, request_timeout, server_busy. */
+/** Reads a request's JSON; null for an empty body. Throws payload_too_large, invalid_request, request_timeout, server_busy. */
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBody(request, bodyBytes, { take: bytes => takeMemory(request, bytes) })
   if (!bytes) throw new ApiError('payload_too_large', `body: more than ${bodyBytes} bytes`)
   return bytes.byteLength === 0 ? null : parse(bytes, 'body')
 }
 
-/** The value of a JSON text. Throws invalid_request that names the field, also for one that is too deep or has too many values. */
+/** Parses JSON. Throws invalid_request that names `field`, also when the value is too deep or has too many parts. */
 export function parse(bytes: Uint8Array, field: string): unknown {
   const wrong = (what: string) => new ApiError('invalid_request', `${field}: ${what}`, { field })
   const { depth, values } = shapeOf(bytes, { depth: jsonDepth, values: jsonValues })
@@ -62,7 +62,7 @@ export function parse(bytes: Uint8Array, field: string): unknown {
   }
 }
 
-/** The value, when it fits. Throws invalid_request with the name of the first field that does not, never its value. */
+/** Checks a value. Throws invalid_request with the name of the first wrong field, never with its value. */
 function checked(schema: TSchema, value: unknown): unknown {
   assertNames(schema, value)
   if (Value.Check(schema, value)) return value
@@ -71,6 +71,6 @@ function checked(schema: TSchema, value: unknown): unknown {
   throw new ApiError('invalid_request', `${field || 'body'}: ${what}`, { field: field || 'body' })
 }
 
-/** For Elysia's types and the API's description: Elysia takes a schema that does not say so to have no other keys. */
+/** The schema for Elysia's types and the API's description. Elysia allows other keys only where a schema says so. */
 const described = <Schema extends TSchema>(schema: Schema) =>
   CloneType(schema, schema.additionalProperties === false ? {} : { additionalProperties: true })

@@ -3,9 +3,9 @@ import type { Log } from '../core/runtime.ts'
 import { ApiError } from '../errors.ts'
 import { failureResponse } from './failure.ts'
 
-/** What Elysia does not do as this API needs it. */
+/** Where Elysia does not do what this API needs. */
 
-/** Of nginx: the client closed the connection before it was answered. */
+/** The status that nginx logs when a client closed the connection before the answer. */
 const CLIENT_GONE = 499
 
 /** A router without routes, which answers errors, unknown paths and unknown methods in the API's form. */
@@ -14,7 +14,7 @@ export function createRouter(log: Log) {
   let patterns: { method: string; path: RegExp }[] | undefined
   return router.onError(({ error, code, request }) => {
     if (code === 'NOT_FOUND') {
-      // Not before the first use: routes are added after this.
+      // Read at the first use: routes are added later than this handler.
       patterns ??= router.routes.map(({ method, path }) => ({ method, path: pathPattern(path) }))
       return noRoute(request, patterns)
     }
@@ -30,7 +30,7 @@ function noRoute({ method, url }: Request, patterns: readonly { method: string; 
   const known = patterns.filter(({ path }) => path.test(pathname))
   const allow = known.map(each => each.method).join(', ')
   const error = allow
-    ? new ApiError('method_not_allowed', `${method} is not possible here: ${allow} is.`)
+    ? new ApiError('method_not_allowed', `${method} is not allowed here. Allowed: ${allow}.`)
     : new ApiError('not_found', 'There is no such endpoint.')
   return Response.json(error, { status: error.status, ...(allow && { headers: { allow } }) })
 }

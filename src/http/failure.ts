@@ -4,9 +4,9 @@ import type { Log } from '../core/runtime.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
 import { faultOf, type Issue } from '../read/field-words.ts'
 
-/** The answer to whatever went wrong. An unknown error is logged once, with an id that the answer carries. */
+/** The answer to a request that failed. An unknown error is logged once, with an id that the answer repeats. */
 export function failureResponse(error: unknown, log: Log): Response {
-  // Elysia wraps what a parser throws.
+  // Elysia wraps errors of a parser.
   const cause = error instanceof ParseError ? error.cause : error
   const busy = toBusyError(cause)
   const known =
@@ -18,18 +18,18 @@ export function failureResponse(error: unknown, log: Log): Response {
   })
 }
 
-/** Of the server's own files. */
+/** The server's own disk is full. */
 function diskError(error: unknown): ApiError | undefined {
   if (!isNoSpace(error)) return undefined
   return new ApiError('disk_full', "There is no room on the server's disk; nothing of this was stored.")
 }
 
-/** Elysia's refusal of a query or path: names the field, and never repeats its value. */
+/** Translates Elysia's error about a query or path. It names the field, and never repeats its value. */
 function validationError(error: unknown): ApiError | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
   if (error.code !== 'VALIDATION' || !('all' in error) || !('type' in error)) return undefined
   if (error.type === 'response') return undefined
-  // A path that cannot be decoded names nothing.
+  // The path cannot be decoded, so there is nothing at it.
   if (error.type === 'params') return new ApiError('not_found', 'There is no such endpoint.')
   const [issue] = error.all as (Issue | undefined)[]
   const { field, what } = issue ? faultOf(issue) : { field: '', what: 'not valid' }
@@ -41,4 +41,10 @@ function unknownError(error: unknown, log: Log): ApiError {
   const id = crypto.randomUUID()
   log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`, 'error')
   return new ApiError('internal_error', `Something went wrong in the server; its log has it as ${id}.`, { id })
+}
+
+/** The last event of a stream that failed. An unknown error gets `message`: the stream shows no internals. */
+export function errorEvent(error: unknown, message: string): { type: 'error'; code: string; message: string } {
+  const known = error instanceof ApiError ? error : new ApiError('internal_error', message)
+  return { type: 'error', code: known.code, message: known.message }
 }

@@ -4,7 +4,7 @@ const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const MAX_LIFETIME_MS = unitMs.d
 const DEFAULT_LIFETIME_MS = unitMs.h
 
-/** How long something that is handed out is good for. */
+/** How long a token or link is valid. */
 export const Lifetime = Type.Optional(
   Type.String({
     pattern: '^[1-9][0-9]{0,5}[smhd]$',
@@ -13,7 +13,7 @@ export const Lifetime = Type.Optional(
   }),
 )
 
-/** In milliseconds: an hour unless given, a day at most. */
+/** A lifetime in milliseconds: one hour by default, one day at most. */
 export function lifetimeMs(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIFETIME_MS
   const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? []

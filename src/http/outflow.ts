@@ -1,14 +1,14 @@
 export interface OutflowOptions {
-  /** Waited for between two pieces. */
+  /** Awaited between two pieces. */
   turn(): Promise<void>
-  /** The reader has taken nothing for so long. */
+  /** Called when the reader has taken nothing for `stalledMs`, or up to twice as long. */
   onStalled(): void
   stalledMs: number
-  /** Called once: at the end, when it breaks, or when the reader has gone. */
+  /** Called once: when the body ends or fails, or when the reader has gone. */
   onEnd(): void
 }
 
-/** A body at its reader's pace that gives way to all else between its pieces. */
+/** Passes a body on at its reader's pace. Between two pieces other work has its turn. */
 export function outflow(
   body: ReadableStream<Uint8Array>,
   { turn, onStalled, stalledMs, onEnd }: OutflowOptions,
@@ -18,7 +18,7 @@ export function outflow(
   let isTaken = true
   let isSeen = false
   let isOver = false
-  // Looked at twice: what was given just now had no time to be taken.
+  // A piece must be there at two checks: one that came just before the first had no time to be taken.
   const timer = setInterval(() => {
     if (!isTaken && isSeen) onStalled()
     isSeen = !isTaken

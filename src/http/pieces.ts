@@ -1,6 +1,6 @@
 /**
- * A JSON answer with an array that may be long: it is made a page at a time, when its reader asks, and others run between.
- * `head`: the fields that come before the array `name`; without them the answer is the array alone.
+ * A JSON answer with an array that may be long. Its pages are made one at a time, as the reader takes them, and other work
+ * runs in between. `head` has the fields before the array `name`; without `head` the answer is the array alone.
  */
 export function inPieces(pages: Iterator<readonly unknown[]>, head?: { fields: object; name: string }): Response {
   const encoder = new TextEncoder()

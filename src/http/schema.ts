@@ -1,14 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { bounds } from '../bounds.ts'
 
-/** Field types that more than one resource has. Bodies may bring more keys than these: they are ignored. */
+/** Field types that several resources share. Unknown keys of a body are ignored. */
 
 const PATH = 'must be an absolute path, as /home/user/file'
 
-/** Of what Linux keeps to a zero byte. */
+/** For texts that Linux ends at a zero byte. */
 export const NO_NUL = { pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' } as const
 
-/** Of environment variables. */
+/** For names of environment variables. */
 export const VARIABLE_NAME = 'a name must have letters, digits and underscores alone, and begin with no digit'
 
 export const AbsolutePath = Type.String({
@@ -40,23 +40,23 @@ export const Variables = Type.Record(
   },
 )
 
-/** Path to content, each path yet to be looked at. */
+/** Paths to contents. The paths are not checked yet. */
 export const FileContents = Type.Record(Type.String(), Type.String({ maxLength: bounds.bodyBytes }), {
   maxProperties: bounds.files,
 })
 
 export const Slug = Type.String({ maxLength: bounds.slug })
 
-/** Of anything that has one. */
+/** The id of any resource. */
 export const Id = Type.String({ maxLength: bounds.id })
 
-/** Who a key acts for. A token acts for its own user, whatever is said here. */
+/** The end user that a request with a key is for. A token is always for its own user. */
 export const ExternalUserId = Type.String({
   maxLength: bounds.id,
   description: 'The end user that it is for: a token made with this userId sees it, and those of other users do not.',
 })
 
-/** Of a closed list, or of one that may grow. */
+/** A name from a list, which may grow. */
 export const Word = Type.String({ maxLength: bounds.word })
 
 /** A day or moment of ISO 8601. */
@@ -70,13 +70,13 @@ export const ProcessParams = Type.Object({
   pid: Type.String({ pattern: '^[1-9][0-9]{0,9}$' }),
 })
 
-/** How many of a list a page has, of a query. */
+/** The size of a page, in a query. */
 export const PageSize = Type.String({
   pattern: '^[1-9][0-9]{0,2}$',
   errorMessage: 'must be a whole number from 1 to 999',
 })
 
-/** Of a query. */
+/** A boolean in a query. */
 export const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')])
 
 /** A byte offset in a process's output. */

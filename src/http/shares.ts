@@ -1,19 +1,19 @@
 import { ApiError } from '../errors.ts'
 
-/** What each key has of the server at once. */
+/** What each key may have open at once. */
 export interface Shares {
-  /** Takes room for one request, stream or WebSocket. Throws rate_limit_exceeded when the key has no more. */
+  /** Counts one request, stream or WebSocket until it is disposed of. Throws rate_limit_exceeded above the limit. */
   open(key: string): Disposable
-  /** How many are open. */
+  /** How many the key has open. */
   count(key: string): number
-  /** Whether a connection may stay open for a next request. */
+  /** Whether a connection may stay open for another request. */
   keeps(key: string, connection: string): boolean
 }
 
 export interface SharesOptions {
-  /** Requests of one key that are open at once; 0: no limit. */
+  /** Requests that one key may have open at once; 0: no limit. */
   requestsPerKey: number
-  /** Connections of one key that may stay open between requests. */
+  /** Connections that one key may keep open between requests. */
   connectionsPerKey: number
   /** After this time without a request a connection is closed by itself. */
   keptMs: number

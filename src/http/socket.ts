@@ -8,29 +8,29 @@ import { getContext } from './context.ts'
 /** The other end of a WebSocket: a browser, or a program of the caller. */
 export type Peer = Pick<ServerWebSocket, 'send' | 'close' | 'getBufferedAmount' | 'ping'>
 
-/** What a route makes of a WebSocket. Nothing here may throw. */
+/** How a route handles a WebSocket. None of these may throw. */
 export interface SocketHandlers {
   open?(peer: Peer): void
   message(peer: Peer, data: string | Buffer): void
-  /** What was sent has gone out. */
+  /** Called when all that was sent has left the buffer. */
   drain?(peer: Peer): void
   /** Called once, also when the connection was lost. */
   close(peer: Peer, code: number, reason: string): void
 }
 
-/** Turns a request into a WebSocket. False when the request asks for none. */
+/** Turns a request into a WebSocket. False when the request is not an upgrade. */
 export type Upgrade = (request: Request, handlers: SocketHandlers, headers?: Headers) => boolean
 
-/** What WebSockets have of the server, each a bounded share. */
+/** What WebSockets use of the server, each within its key's share. */
 export interface Sockets {
   upgrade: Upgrade
-  /** For messages that wait, of all sockets. To be disposed of when the socket has closed. */
+  /** Memory for messages that wait, shared by all sockets. Dispose of it when the socket has closed. */
   borrow(request: Request): Loan
-  /** Waited for between two messages to the peer: others are answered meanwhile. */
+  /** Awaited between two messages to the peer, so that other requests are answered meanwhile. */
   turn(request: Request): Promise<void>
 }
 
-/** Joins what the server can do with WebSockets and the shares that every key has. `turn` resolves in a key's turn. */
+/** Connects the server's WebSockets with the shares that each key has. `turn` resolves when it is the key's turn. */
 export function createSockets(upgrade: Upgrade = () => false, turn: (key: string) => Promise<void>): Sockets {
   const messages = createMemory({ bytes: bounds.messagesBytes, freeBytes: bounds.smallBodyBytes })
   return {
@@ -50,10 +50,10 @@ export function createSockets(upgrade: Upgrade = () => false, turn: (key: string
 /** The largest message that a peer may send. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-/** What a message that waits takes in memory beside its bytes, about. */
+/** About how much memory a waiting message takes beside its bytes. */
 export const WAITING_MESSAGE_BYTES = 512
 
-/** For `Bun.serve`: every socket brings its own handlers. */
+/** For `Bun.serve`: each socket's data is its handlers. */
 export const websocket: WebSocketHandler<SocketHandlers> = {
   maxPayloadLength: MAX_MESSAGE_BYTES,
   idleTimeout: 0,
@@ -63,7 +63,7 @@ export const websocket: WebSocketHandler<SocketHandlers> = {
   close: (peer, code, reason) => peer.data.close(peer, code, reason),
 }
 
-/** What a server of ours answers to who asks for it; a browser that offers protocols wants one of them. */
+/** The subprotocol that this server accepts. Browsers require the server to pick one that they offered. */
 const PROTOCOL = 'threadbox'
 const BEARER = 'bearer.'
 
@@ -71,9 +71,9 @@ const protocolsOf = (request: Request): string[] =>
   (request.headers.get('sec-websocket-protocol') ?? '').split(',').map(name => name.trim())
 
 /**
- * Who sends a request, as an `Authorization` header says it. A browser can set no header of a WebSocket: there it offers
- * the protocols `threadbox` and `bearer.TOKEN`, which other than a query end up in no log and no history. Without the
- * first, Bun would answer with the second.
+ * The request's credential, in the form of an `Authorization` header. A browser can set no header of a WebSocket, so it
+ * offers the protocols `threadbox` and `bearer.TOKEN`: other than a query, these appear in no log and no history. Without
+ * the first, Bun would answer with the second.
  */
 export function authorizationOf(request: Request): string | null {
   const header = request.headers.get('authorization')
@@ -83,27 +83,27 @@ export function authorizationOf(request: Request): string | null {
   return token ? `Bearer ${token.slice(BEARER.length)}` : null
 }
 
-/** What is offered to a server that is not ours: nothing that is said to us, least of all a token. */
+/** The protocols that a server in a sandbox may see: all but ours, and never a token. */
 export const foreignProtocolsOf = (request: Request): string[] =>
   protocolsOf(request).filter(name => name !== '' && name !== PROTOCOL && !name.startsWith(BEARER))
 
-/** The headers of the answer to a WebSocket's request. */
+/** The headers that accept a WebSocket's request. */
 export const acceptance = (request: Request): Headers =>
   new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
 
 /** The status of a request that has become a WebSocket. */
 export const SWITCHING_PROTOCOLS = 101
 
-/** Answers a route that is a WebSocket. Throws invalid_request when the request asks for none. */
+/** Answers a request for a WebSocket. Throws invalid_request when the request is not an upgrade. */
 export function upgraded(upgrade: Upgrade, request: Request, handlers: SocketHandlers, headers?: Headers): Response {
   if (!upgrade(request, whileAdmitted(request, handlers), headers))
-    throw new ApiError('invalid_request', 'Here is a WebSocket: ask to upgrade.')
+    throw new ApiError('invalid_request', 'This endpoint is a WebSocket: the request must be an upgrade.')
   return new Response(null, { status: SWITCHING_PROTOCOLS })
 }
 
-/** How long a socket may go on with a key, token or link that is no good any more: while it is used, and while it is not. */
+/** How long a socket may outlive its key, token or link: while messages come, and while none come. */
 const ADMITTED_MS = { used: 1000, silent: 10_000 } as const
-/** By RFC 6455: it breaks a policy. */
+/** The close code of RFC 6455 for a policy violation. */
 const REFUSED = 1008
 
 /** Closes a socket whose key, token or link has ended. */
@@ -132,6 +132,6 @@ function whileAdmitted(request: Request, handlers: SocketHandlers): SocketHandle
   }
 }
 
-/** What `Bun.serve` wants to be given: nothing, once the request is a WebSocket. */
+/** The answer for `Bun.serve`: undefined once the request has become a WebSocket. */
 export const answerOf = (response: Response): Response | undefined =>
   response.status === SWITCHING_PROTOCOLS ? undefined : response

@@ -14,20 +14,20 @@ export interface Traffic {
    * key, as one for /health, passes: its connection and its answer are short.
    */
   carry: Step
-  /** The answer to a request that shows no key, as a run's token; it flows as others do. */
+  /** Passes on the answer to a request without a key, as one with a run's token, at its reader's pace. */
   flow(request: Request, response: Response): Response
-  /** Resolves when it is the turn of this key. */
+  /** Resolves when it is this key's turn. */
   turn(key: string): Promise<void>
 }
 
-/** After this silence a connection that waits for a next request is closed. */
+/** A connection without a request is closed after this long. */
 const KEPT_SECONDS = 60
 const CONNECTIONS_PER_KEY = 512
-/** With more requests of its key open than this, a new one gives way. */
+/** When a key has more requests open than this, a new one waits for its turn. */
 const CROWD = 16
-/** A reader that takes nothing for this long, or twice as long, is gone. */
+/** A reader that takes nothing for this long, or up to twice as long, counts as gone. */
 const STALLED_MS = 2 * 60_000
-/** The soonest that Bun closes a connection. */
+/** The shortest timeout that Bun has. */
 const AT_ONCE_SECONDS = 1
 
 export function createTraffic(requestsPerKey: number, server: AppServer): Traffic {
@@ -49,7 +49,7 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
       onStalled: () => server.timeout?.(request, AT_ONCE_SECONDS),
       onEnd: end,
     })
-    // Nobody reads what comes after: the stream may never hear of it.
+    // When the client goes, the stream itself may not be told.
     request.signal.addEventListener('abort', end, { once: true })
     return new Response(body, response)
   }
@@ -71,7 +71,7 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
         share?.[Symbol.dispose]()
       }
       try {
-        // Of hundreds that come at once each begins in a turn of its own.
+        // Hundreds that come at once begin one by one, and others run in between.
         if (shares.count(key) > CROWD) await turns.next(key)
         const response = await next()
         if (response.status === SWITCHING_PROTOCOLS) return response

@@ -1,15 +1,15 @@
-/** Lets those who carry bytes give way to all else. */
+/** Turns of the event loop for streams, so that they do not hold up other work. */
 export interface Turns {
-  /** Resolves in a turn of the event loop of its own, when those of other keys that wait have had theirs. */
+  /** Resolves in an own turn of the event loop, after the other keys that wait have had one. */
   next(key: string): Promise<void>
 }
 
-/** A turn costs two microseconds: between any two pieces the event loop looks for new requests. */
+/** A turn costs two microseconds. Between two turns the event loop takes new requests. */
 export function createTurns(): Turns {
   const waiting = new Map<string, (() => void)[]>()
   let isDue = false
 
-  /** The keys go round: who has many streams does not keep others waiting. */
+  /** Keys take turns: one with many streams does not keep others waiting. */
   function go(): void {
     const [[key, queue] = ['', []]] = waiting
     waiting.delete(key)

@@ -6,14 +6,14 @@ import { ApiError, messageOf } from '../errors.ts'
 import { movingBody } from '../read/bytes.ts'
 import { takeMemory } from './body.ts'
 
-/** Of all parts that are no files: as much as any other JSON. */
+/** The bytes of all parts that are not files: as many as a JSON body may have. */
 const MAX_FIELD_BYTES = bounds.bodyBytes
 const MAX_PARTS = 30
 
 export interface UploadOptions<Kept> {
-  /** Names of the parts that are files of any size. Other parts are texts, whether they have a file's name or not. */
+  /** Names of the parts that are files of any size. All other parts are text, even with a file name. */
   files: readonly string[]
-  /** Takes a file as it comes. What it throws ends the upload. */
+  /** Reads a file as it comes. An error of it ends the upload. */
   keep(field: string, body: AsyncIterable<Uint8Array>): Promise<Kept>
 }
 
@@ -28,7 +28,7 @@ export async function readUpload<Kept extends Disposable>(
   { files: names, keep }: UploadOptions<Kept>,
 ): Promise<Upload<Kept>> {
   const type = request.headers.get('content-type') ?? ''
-  if (!/^multipart\/form-data;.*boundary=/is.test(type) || !request.body) throw wrong('wants multipart/form-data')
+  if (!/^multipart\/form-data;.*boundary=/is.test(type) || !request.body) throw wrong('must be multipart/form-data')
   const form = createForm({
     headers: { 'content-type': type },
     limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS, headerPairs: 20 },
@@ -52,7 +52,7 @@ export async function readUpload<Kept extends Disposable>(
     else upload.fields.set(name, text)
   })
   form.on('file', (name, body) => {
-    // Its own errors come by an event alone, which a reader that has not begun would miss.
+    // Errors of the stream come as an event only, which a reader that has not begun would miss.
     body.on('error', error => body.destroy(error))
     stop.signal.addEventListener('abort', () => body.destroy())
     const kept = keep(name, body).then(
@@ -85,7 +85,7 @@ export async function readUpload<Kept extends Disposable>(
   }
 }
 
-/** Throws invalid_request for a boundary that no form can have, as one that is longer than a header of a part. */
+/** Throws invalid_request for a boundary that no form can have, as one that is longer than a part's headers may be. */
 function createForm(config: BusboyConfig) {
   try {
     return new Busboy(config)

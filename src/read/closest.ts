@@ -5,14 +5,14 @@ export function findClosest(word: string, known: readonly string[]): string | un
   // Longer than any of ours: comparing would only cost time.
   if (word.length > 64) return undefined
   const ranked = known
-    .map(each => ({ each, steps: stepsBetween(word.toLowerCase(), each) }))
-    .sort((one, other) => one.steps - other.steps)
+    .map(each => ({ each, typos: countTypos(word.toLowerCase(), each) }))
+    .sort((one, other) => one.typos - other.typos)
   const [nearest] = ranked
-  return nearest && nearest.steps <= Math.max(1, Math.floor(word.length / 3)) ? nearest.each : undefined
+  return nearest && nearest.typos <= Math.max(1, Math.floor(word.length / 3)) ? nearest.each : undefined
 }
 
-/** Letters that have changed places count once. */
-function stepsBetween(word: string, known: string): number {
+/** Letters to insert, delete or replace to get from one word to the other. Two letters that are swapped count once. */
+export function countTypos(word: string, known: string): number {
   const isShuffled = [...word].sort().join('') === [...known].sort().join('')
   return isShuffled ? distance(word, known) / 2 : distance(word, known)
 }

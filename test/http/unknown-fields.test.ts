@@ -94,10 +94,10 @@ describe('a token is never wider than its request wants: regression', () => {
 describe("a chat in another API's form is answered with the right one", () => {
   const form = 'send "messages":[{"role":"user","parts":[{"type":"text","text":"Hello"}]}]'
   const wrong: [object, string][] = [
-    [{ messages: [{ role: 'user', content: 'Hi' }] }, 'messages.0.content: a message has parts here'],
+    [{ messages: [{ role: 'user', content: 'Hi' }] }, 'messages.0.content: a message has parts in place of content'],
     [
       { model: 'm', messages: [...messages, { role: 'user', content: [] }] },
-      'messages.1.content: a message has parts here',
+      'messages.1.content: a message has parts in place of content',
     ],
     [{ prompt: 'Hi' }, 'messages: required'],
     [{ message: 'Hi' }, 'messages: required'],

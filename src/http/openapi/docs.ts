@@ -8,13 +8,13 @@ const PAGE = '/v1/docs'
 const SCRIPT = `${PAGE}/ui.js`
 const STYLE = `${PAGE}/ui.css`
 
-/** What a browser asks for to show the page, where it has no key to show. */
+/** The paths that a browser loads to show the page, without a key. */
 export const docsPaths: readonly string[] = [PAGE, SCRIPT, STYLE]
 
-/** Of the plugin's one inline script, which is white space: its element only carries the page's settings. */
+/** The hash of the plugin's one inline script. It is white space: its element only holds the page's settings. */
 const BLANK_SCRIPT = "'sha256-TcUB1mzXiQO4GxpTRZ0EMpOXKMU3u+n/q1WrgVIcs1I='"
 
-/** Nothing from elsewhere, and no frame around a page in which a key is typed. */
+/** The page loads nothing from other hosts, and no frame may show it: users type keys into it. */
 const headers = {
   'content-security-policy': `default-src 'none'; script-src 'self' ${BLANK_SCRIPT}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'x-content-type-options': 'nosniff',
@@ -25,7 +25,7 @@ const hidden = { detail: { hide: true } } as const
 
 /**
  * `GET /v1/openapi.json`, and `GET /v1/docs` that shows it with Swagger UI. The page's parts are in the executable: it works
- * without a network, and without a key until something is tried.
+ * without a network, and needs a key only to call the API from it.
  */
 export function docsRoutes(routes: readonly Route[], publicUrl: string | undefined) {
   const api = describeApi(routes, publicUrl)
@@ -33,7 +33,7 @@ export function docsRoutes(routes: readonly Route[], publicUrl: string | undefin
     path: PAGE,
     specPath: '/v1/openapi.json',
     documentation: api as never,
-    // The plugin's own reading of the routes has content types that they do not take, and no answers.
+    // The plugin's own description of the routes has wrong content types and no answers.
     exclude: /^/,
     // The page loads this in place of its default viewer.
     scalarCDN: SCRIPT,
@@ -50,7 +50,7 @@ export function docsRoutes(routes: readonly Route[], publicUrl: string | undefin
 const text = (body: string | Blob, type: string) =>
   new Response(body, { headers: { ...headers, 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-cache' } })
 
-/** Draws the page. The description is a part of the script, since the API gives it only to those with a key. */
+/** Draws the page. The description is part of the script: the API itself gives it only with a key. */
 const starter = (api: object) => `
 document.head.append(Object.assign(document.createElement('link'), { rel: 'stylesheet', href: '${STYLE}' }))
 const root = document.body.appendChild(document.createElement('main'))

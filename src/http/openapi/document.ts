@@ -12,7 +12,7 @@ import { sandboxOperations } from './sandboxes.ts'
 import { describeSchema, type NamedSchemas } from './schema.ts'
 import { threadOperations } from './threads.ts'
 
-/** What the router knows of a route. */
+/** A route as the router has it. */
 export interface Route {
   method: string
   path: string
@@ -131,7 +131,7 @@ const headersOf = (headers: Readonly<Record<string, string>>) =>
     Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   )
 
-/** What a request can be refused with because of its path alone. */
+/** The errors that a path alone can cause. */
 const errorsByPath: readonly [RegExp, ErrorCode][] = [
   [/\{sandboxId\}/, 'sandbox_not_found'],
   [/\{threadId\}/, 'thread_not_found'],

@@ -20,9 +20,9 @@ export interface Operation {
   description?: string
   /** Successful answers by status. */
   answers: Readonly<Record<number, Answer>>
-  /** Error codes beside those that every route of its path has. */
+  /** Error codes beyond those that the path alone can cause. */
   errors?: readonly ErrorCode[]
-  /** In place of the route's own body, for one that it reads by itself. */
+  /** The body of a route that reads it by itself, and so declares none. */
   body?: { content: Readonly<Record<string, TSchema>>; isOptional?: true }
   /** Anyone may call it, without a key. */
   isPublic?: true
@@ -30,12 +30,12 @@ export interface Operation {
 
 export interface Answer {
   description: string
-  /** By content type. None: the answer has no body. */
+  /** Schemas by content type. Without any, the answer has no body. */
   content?: Readonly<Record<string, TSchema>>
   headers?: Readonly<Record<string, string>>
 }
 
-/** By `METHOD /path`, as the router has it. */
+/** Operations by `METHOD /path`, as the router has it. */
 export type Operations = Readonly<Record<string, Operation>>
 
 export const EVENT_STREAM = 'text/event-stream'

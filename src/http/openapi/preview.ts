@@ -1,6 +1,6 @@
 const parameter = (name: string) => ({ name, in: 'path' as const, required: true, schema: { type: 'string' as const } })
 
-/** Any method, and a path within a path: OpenAPI can name neither, so this says it in words. */
+/** Previews take any method and any path below them. OpenAPI can express neither, so a text describes them. */
 export const previewPaths = {
   '/v1/sandboxes/{sandboxId}/ports/{port}/{path}': {
     get: {

@@ -7,7 +7,7 @@ import { ApiError } from '../../errors.ts'
 import { callerOf } from '../caller.ts'
 import { Id, Moment } from '../schema.ts'
 
-/** What an agent's deployer wants to see. Clients read the names with underscores. */
+/** The sessions and logs of an agent, for its deployer. Clients expect names with underscores. */
 
 const LogQuery = Type.Object({
   status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('error')])),

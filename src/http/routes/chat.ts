@@ -12,7 +12,7 @@ import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
 import { ExternalUserId, Id, Word } from '../schema.ts'
 
-/** As long as the body may be. */
+/** A text is bounded by the body alone. */
 const Text = Type.String({ maxLength: bounds.bodyBytes })
 
 const Part = Type.Object({ type: Word, text: Type.Optional(Text) }, { additionalProperties: true })
@@ -114,7 +114,7 @@ export const chatRoutes = (runtime: Runtime) =>
 
 const FORM = '"messages":[{"role":"user","parts":[{"type":"text","text":"Hello"}]}]'
 
-/** Throws invalid_request that shows the form, for what people send who know another API's. */
+/** Throws invalid_request that shows the right form, for bodies in the form of another API. */
 function assertMessages(body: unknown): void {
   if (!isObject(body)) return
   const { messages } = body
@@ -124,7 +124,7 @@ function assertMessages(body: unknown): void {
   if (messages === undefined) wrong('messages', 'required')
   const isOther = (each: unknown) => isObject(each) && each.parts === undefined && each.content !== undefined
   const index = Array.isArray(messages) ? messages.findIndex(isOther) : -1
-  if (index >= 0) wrong(`messages.${index}.content`, 'a message has parts here')
+  if (index >= 0) wrong(`messages.${index}.content`, 'a message has parts in place of content')
 }
 
 const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })

@@ -8,6 +8,7 @@ import { ApiError } from '../../errors.ts'
 import { isObject, type JsonObject } from '../../read/json.ts'
 import { parse } from '../body.ts'
 import { callerOf } from '../caller.ts'
+import { errorEvent } from '../failure.ts'
 import { readUpload } from '../upload.ts'
 
 const MAX_BUNDLE_BYTES = 50 * 1024 * 1024
@@ -15,7 +16,7 @@ const MAX_TEMPLATE_BYTES = 200 * 1024 * 1024
 
 const maxBytes = { bundle: MAX_BUNDLE_BYTES, templateArchive: MAX_TEMPLATE_BYTES } as const
 
-/** Its answer is a line of JSON for each thing that is done, then the result, or an error. */
+/** Answers with a line of JSON for each step of the deploy, then the result or an error. */
 export const deployRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/agents/deploy' }).post(
     '/',
@@ -76,7 +77,7 @@ function jsonOf(fields: ReadonlyMap<string, string>, name: string): JsonObject |
 
 const wrong = (field: string, what: string) => new ApiError('invalid_request', `${field}: ${what}`, { field })
 
-/** A line for each event. A client that goes away ends the work. */
+/** Answers with a line of JSON for each event. When the client goes away, the work is aborted. */
 function lines(
   work: (send: (event: object) => void, signal: AbortSignal) => Promise<void>,
   log: Runtime['log'],
@@ -94,8 +95,7 @@ function lines(
         const known = error instanceof ApiError
         if (!known && !abort.signal.aborted)
           log(`deploy: ${error instanceof Error ? error.stack : String(error)}`, 'error')
-        const { code, message } = known ? error : new ApiError('internal_error', 'The deploy was lost.')
-        send({ type: 'error', code, message })
+        send(errorEvent(error, 'The deploy failed.'))
       }
       if (!abort.signal.aborted) controller.close()
     },

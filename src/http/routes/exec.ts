@@ -2,10 +2,10 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Runtime } from '../../core/runtime.ts'
 import { type Command, prepareCommand } from '../../core/sandboxes/exec.ts'
-import { ApiError } from '../../errors.ts'
 import { DONE, eventStreamHeaders, OPEN } from '../../stream/frame.ts'
 import { json } from '../body.ts'
 import { callerOf } from '../caller.ts'
+import { errorEvent } from '../failure.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from '../schema.ts'
 
 const MAX_TIMEOUT_MS = 600_000
@@ -29,38 +29,40 @@ export const execRoutes = (runtime: Runtime) =>
     { params: SandboxParams, ...json(Exec) },
   )
 
-/** The output as it comes, then the exit or the error. A client that goes away ends the command. */
+/** Answers with the output as it comes, then the exit or an error. When the client goes away, the command is aborted. */
 function stream(command: Command): Response {
   const abort = new AbortController()
-  const pipe = new TransformStream<Uint8Array, Uint8Array>()
-  const writer = pipe.writable.getWriter()
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = writable.getWriter()
+  writer.closed.catch(() => abort.abort(new Error('the client went away')))
+  // A write fails when the client has gone, and then nobody reads the rest.
+  writeOutput(command, writer, abort.signal).catch(() => {})
+  return new Response(readable, { headers: eventStreamHeaders })
+}
+
+async function writeOutput(
+  command: Command,
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  using use = command
   const encoder = new TextEncoder()
   const send = (event: object) => writer.write(encoder.encode(`data: ${JSON.stringify(event)}\n\n`))
-  writer.closed.catch(() => abort.abort(new Error('the client went away')))
-
-  const run = async () => {
-    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+  try {
     await writer.write(OPEN)
-    const { exitCode } = await command.run({
+    const { exitCode } = await use.run({
       maxOutputBytes: 0,
-      signal: abort.signal,
+      signal,
       async onOutput(type, chunk) {
         const data = decoders[type].decode(chunk, { stream: true })
         if (data) await send({ type, data })
       },
     })
     await send({ type: 'exit', exitCode })
+  } catch (error) {
+    await send(errorEvent(error, 'The command could not be run to its end.'))
   }
-  run()
-    .catch(async error => {
-      const { code, message } =
-        error instanceof ApiError ? error : new ApiError('internal_error', 'The command was lost.')
-      await send({ type: 'error', code, message })
-    })
-    .then(() => writer.write(DONE))
-    .then(() => writer.close())
-    // The client went away: there is nobody to tell.
-    .catch(() => {})
-    .finally(() => command[Symbol.dispose]())
-  return new Response(pipe.readable, { headers: eventStreamHeaders })
+  await writer.write(DONE)
+  await writer.close()
 }

@@ -27,7 +27,7 @@ const ListQuery = Type.Object({
 
 const Rename = Type.Object({ oldPath: AbsolutePath, newPath: AbsolutePath })
 
-/** The three bodies that clients send. */
+/** The three forms of body that clients send. */
 const WriteBody = Type.Union([
   Type.Object({
     files: Type.Array(Type.Object({ path: Type.String(), content: Type.String() }), { maxItems: bounds.files }),
@@ -126,10 +126,10 @@ export const fileRoutes = (runtime: Runtime) => {
   )
 }
 
-/** Larger files are read raw. */
+/** Throws payload_too_large for a file that must be read raw. */
 async function readText(files: EnvironmentFiles, path: string): Promise<string> {
   const { size, body } = await files.read(path)
-  // A file of /proc says that its size is 0.
+  // Files in /proc have a size of 0, so the bytes are counted too.
   const bytes = size > bounds.bodyBytes ? await body.cancel() : await readBytes(body, bounds.bodyBytes)
   if (bytes) return bytes.toString('utf8')
   throw new ApiError(

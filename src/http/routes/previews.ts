@@ -20,7 +20,7 @@ const PathParams = Type.Record(Type.String(), Type.String())
 
 const CreateLink = Type.Object({ expiresIn: Lifetime })
 
-/** Any method: the request is the server's inside. */
+/** Any method and body: the server in the sandbox reads them. */
 const passed = { params: PathParams, parse: 'none', detail: { hide: true } } as const
 
 export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
@@ -52,7 +52,7 @@ async function show(runtime: Runtime, request: Request, sockets: Sockets): Promi
   if (!place) throw new ApiError('not_found', 'There is no such endpoint.')
   const ends = endsOf(runtime.config.publicUrl, request, place)
   const { port } = ends
-  // Relative addresses of a page lead where they should only behind the slash.
+  // A page's relative addresses are right only when its own address ends with a slash.
   if (place.path === '' && !isWebSocket(request)) {
     const location = `${ends.place.prefix}/${new URL(request.url).search}`
     return new Response(null, { status: 307, headers: { location, 'referrer-policy': 'no-referrer' } })

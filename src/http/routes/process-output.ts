@@ -1,15 +1,15 @@
 import type { OutputEvent } from '../../core/sandboxes/processes.ts'
-import { ApiError } from '../../errors.ts'
 import type { OutputStream } from '../../plugin-api/index.ts'
 import { DONE, eventStreamHeaders, HEARTBEAT, OPEN } from '../../stream/frame.ts'
+import { errorEvent } from '../failure.ts'
 
 const HEARTBEAT_MS = 15_000
 
 const encoder = new TextEncoder()
 
 /**
- * A process's output as server-sent events. Read at the client's pace; `abort` is aborted when it goes away, and `use`
- * disposed of at the end.
+ * A process's output as server-sent events, read at the client's pace. `abort` is aborted when the client goes away; `use`
+ * is disposed of at the end.
  */
 export function outputResponse(
   events: AsyncGenerator<OutputEvent, void>,
@@ -46,7 +46,7 @@ export function outputResponse(
   return new Response(body, { headers: eventStreamHeaders })
 }
 
-/** Never throws: what goes wrong is the last event. */
+/** Never throws: an error is the last event. */
 async function* framesOf(
   events: AsyncGenerator<OutputEvent, void>,
   encoding: 'text' | 'base64',
@@ -70,12 +70,11 @@ async function* framesOf(
     }
     for (const each of text.rest()) yield frame(each)
   } catch (error) {
-    const { code, message } = error instanceof ApiError ? error : new ApiError('internal_error', 'The output was lost.')
-    yield frame({ type: 'error', code, message })
+    yield frame(errorEvent(error, 'The output could not be read further.'))
   }
 }
 
-/** The id is the offset to go on from. */
+/** `id` is the offset from which a reader continues. */
 const frame = (event: object, id?: number): Uint8Array =>
   encoder.encode(`${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(event)}\n\n`)
 
@@ -85,7 +84,7 @@ interface Text {
   data: string
 }
 
-/** Each stream's bytes as text; a character that is not whole yet is held back. */
+/** Decodes each stream's bytes. A character that has not come whole is held back. */
 function createTexts() {
   const held: Partial<Record<OutputStream, { offset: number; bytes: Buffer }>> = {}
   return {
@@ -99,9 +98,9 @@ function createTexts() {
       }
       return whole > 0 ? { type, offset, data: all.toString('utf8', 0, whole) } : undefined
     },
-    /** Where a later reader misses nothing of what is held back. */
+    /** The offset from which a later reader gets the bytes that are held back, too. */
     resumeAt: (end: number): number => Math.min(end, held.stdout?.offset ?? end, held.stderr?.offset ?? end),
-    /** What was never made whole, once. */
+    /** The bytes that are still held back, as text. They are given once. */
     rest: (): Text[] =>
       (['stdout', 'stderr'] as const).flatMap(type => {
         const { offset = 0, bytes } = held[type] ?? {}
@@ -111,7 +110,7 @@ function createTexts() {
   }
 }
 
-/** Bytes at the end that begin a character of UTF-8 and do not end it. */
+/** How many bytes at the end begin a UTF-8 character without its end. */
 function cutBytes(bytes: Buffer): number {
   for (let back = 1; back <= 3; back++) {
     const byte = bytes.at(-back)

@@ -40,7 +40,7 @@ const OutputQuery = Type.Object({
   hangup: Type.Optional(Flag),
 })
 
-/** A body is a pipe here, whose other end may be a person. */
+/** How long a body may send nothing. It is a pipe to the process, and a person may type into it. */
 const STDIN_STILL_MS = 15 * 60_000
 
 const StdinQuery = Type.Object({ close: Type.Optional(Flag) })
@@ -101,7 +101,7 @@ export const processRoutes = (runtime: Runtime) => {
           const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
           const abort = new AbortController()
           if (hangup === 'true') {
-            // One that is gone already needs nothing.
+            // Removal fails when the process is gone already.
             abort.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
           }
           const events = outputOf(processes, Number(pid), {

@@ -44,7 +44,7 @@ const CreateSandbox = Type.Object({
   externalUserId: Type.Optional(ExternalUserId),
 })
 
-/** Null takes a list away. */
+/** Null removes a list. */
 const ChangeSandbox = Type.Object({
   networkAllowOut: Type.Optional(Type.Union([Rules, Type.Null()])),
   networkDenyOut: Type.Optional(Type.Union([Rules, Type.Null()])),
@@ -126,7 +126,7 @@ function summary({ environments }: Runtime, sandbox: Sandbox) {
   }
 }
 
-/** What confines it. An environment that cannot be opened now is said to be so, it does not hide the sandbox. */
+/** What confines a sandbox. An environment that cannot be opened has no details; its sandbox is shown all the same. */
 async function isolationOf({ backends, environments }: Runtime, sandbox: Sandbox) {
   const kind = backends.get(sandbox.backend)?.isolation ?? null
   const environment = await environments.get(sandbox).catch(() => undefined)

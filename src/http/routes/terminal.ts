@@ -15,11 +15,11 @@ const Query = Type.Object({
   hangup: Type.Optional(Flag),
 })
 
-/** What waits for a peer that does not read; the process's ring has the rest. */
+/** Bytes that may wait for a slow peer. The process's output buffer keeps the rest. */
 const MAX_UNSENT_BYTES = 256 * 1024
-/** What waits for a process that does not read. */
+/** Bytes that may wait for a process that does not read. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
-/** Keeps proxies between from closing a silent terminal, and finds out who is gone. */
+/** Keeps proxies from closing a silent terminal, and finds peers that are gone. */
 const PING_MS = 30_000
 const MAX_CELLS = 9999
 
@@ -30,7 +30,7 @@ const TOO_MUCH = 1009
 const FAILED = 1011
 const TRY_LATER = 1013
 
-/** A process's terminal as a WebSocket: bytes both ways as binary messages, all else as JSON in text messages. */
+/** A process's terminal as a WebSocket. Bytes are binary messages both ways; everything else is JSON in text messages. */
 export const terminalRoutes = (runtime: Runtime, sockets: Sockets) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes/:pid/terminal' }).get(
     '/',
@@ -49,7 +49,7 @@ export const terminalRoutes = (runtime: Runtime, sockets: Sockets) =>
     { params: ProcessParams, query: Query },
   )
 
-/** A browser asks nobody before it opens a WebSocket to another origin. */
+/** Browsers send no preflight before they open a WebSocket to another origin. Throws forbidden. */
 function assertOrigin(request: Request, origins: readonly string[] | undefined): void {
   const origin = request.headers.get('origin')
   if (origin && origins && !origins.includes(origin)) {
@@ -91,10 +91,10 @@ function terminalOf(
     const size = bytes + WAITING_MESSAGE_BYTES
     unread += size
     if (unread > MAX_UNREAD_BYTES) return peer.close(TOO_MUCH, 'the process does not read')
-    if (loan?.grow(size) === false) return peer.close(TRY_LATER, 'too much waits for processes that do not read')
+    if (loan?.grow(size) === false) return peer.close(TRY_LATER, 'too many bytes wait for processes that do not read')
     turn = turn
       .then(() => (signal.aborted ? undefined : work()))
-      // What it has printed last, and its exit, are still to be shown.
+      // When the process has ended, its last output and its exit are still to be sent.
       .catch(error => isEnded(error) || fail(peer, error))
       .then(() => {
         unread -= size
@@ -119,10 +119,10 @@ function terminalOf(
     message(peer, data) {
       if (typeof data === 'string') {
         const size = resizeOf(data)
-        if (!size) return peer.close(UNSUPPORTED, 'only {type:"resize",columns,rows} is known')
+        if (!size) return peer.close(UNSUPPORTED, 'a text message must be {type:"resize",columns,rows}')
         return inTurn(peer, 0, () => processes.resize(pid, size))
       }
-      // The buffer is the server's again once this returns.
+      // The server reuses the buffer once this returns.
       const bytes = Buffer.from(data)
       inTurn(peer, bytes.byteLength, () => processes.write(pid, bytes, signal))
     },
@@ -137,7 +137,7 @@ function terminalOf(
       loan = undefined
       gone.abort()
       drained.resolve()
-      // One that is gone already needs nothing.
+      // Removal fails when the process is gone already.
       if (hangup) processes.remove(pid).catch(() => {})
     },
   }

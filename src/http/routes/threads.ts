@@ -25,11 +25,11 @@ const CreateThread = Type.Object({
 
 const PageQuery = Type.Object({
   limit: Type.Optional(PageSize),
-  /** The id of the last one of the page before. */
+  /** The id of the last item on the page before. */
   before: Type.Optional(Type.String({ maxLength: bounds.id })),
 })
 const DEFAULT_PAGE = 50
-/** How much of a list is made at once. */
+/** How many items of a list are made at once. */
 const PIECE = 500
 
 export const threadRoutes = (runtime: Runtime) =>
@@ -90,7 +90,7 @@ function* continued<Page>(begun: readonly Page[], pages: Iterable<Page>): Genera
   yield* pages
 }
 
-/** A page, and those after it. */
+/** The first page and all after it. */
 function* pagesAfter<Item extends { id: string }>(
   first: Item[],
   read: (size: number, before: string | undefined) => Item[],

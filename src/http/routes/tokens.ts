@@ -9,7 +9,7 @@ import { callerOf } from '../caller.ts'
 import { Lifetime, lifetimeMs } from '../lifetime.ts'
 import { Slug } from '../schema.ts'
 
-/** Closed: a field that is not known may be meant to narrow what the token is for. */
+/** Unknown fields are refused: one may be meant to restrict the token. */
 const CreateToken = Type.Object(
   {
     agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
