@@ -66,7 +66,7 @@ test('no regular expression is made of a text that is not its author’s', () =>
     // Of routes.
     'src/http/elysia.ts',
     // With a constant.
-    'src/http/preview/place.ts',
+    'src/http/preview/address.ts',
     // Of its own words.
     'src/plugin-suite/grammar.ts',
   ])

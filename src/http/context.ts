@@ -1,7 +1,7 @@
 import type { Loan } from '../async/shared-memory.ts'
 import type { Caller } from '../core/access/access.ts'
 import type { Visitor } from '../core/sandboxes/preview-links.ts'
-import { type PreviewPlace, placeOf } from './preview/place.ts'
+import { findPreviewAddress, type PreviewAddress } from './preview/address.ts'
 
 /** What is known about one request. Each step adds what it finds out, for the steps and the route after it. */
 export interface RequestContext {
@@ -10,7 +10,7 @@ export interface RequestContext {
   /** The request as all steps and the router read it. */
   readonly request: Request
   /** The preview that the request is for. */
-  readonly preview: PreviewPlace | undefined
+  readonly preview: PreviewAddress | undefined
   /** Who sent the request; undefined before admission, and on paths that are open to anyone. */
   admission?: Admission
   /** Counts the memory that the request's body takes. */
@@ -33,7 +33,7 @@ const contexts = new WeakMap<Request, RequestContext>()
 
 /** Makes a request's context. `request` is `received` in a form that the router reads right. */
 export function createContext(received: Request, request: Request): RequestContext {
-  const context: RequestContext = { received, request, preview: placeOf(request) }
+  const context: RequestContext = { received, request, preview: findPreviewAddress(request) }
   contexts.set(request, context)
   return context
 }

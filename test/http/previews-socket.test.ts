@@ -366,7 +366,7 @@ describe('what a hostile server says', () => {
     const clients = await Promise.all(Array.from({ length: 5 }, () => opened(RAW, rawPath('deaf'))))
     for (const { socket } of clients) socket.send(new Uint8Array(15_000_000))
     const first = await Promise.race(clients.map(client => client.ended))
-    expect(first).toMatchObject({ code: 1013, reason: 'Too much waits for servers that do not read.' })
+    expect(first).toMatchObject({ code: 1013, reason: 'Too many messages wait for servers that do not read.' })
     for (const { socket } of clients) socket.close()
   })
 })

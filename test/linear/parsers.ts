@@ -38,10 +38,10 @@ import { admit } from '../../src/gateway/request.ts'
 import { findRoute, splitPath } from '../../src/gateway/routes.ts'
 import { createDecoder, parse } from '../../src/guest/wire/frame.ts'
 import { fileInfosOf } from '../../src/guest/wire/results.ts'
+import { findPreviewAddress, parsePort } from '../../src/http/preview/address.ts'
 import { confineCookies, ownCookies } from '../../src/http/preview/cookies.ts'
 import { readMessages } from '../../src/http/preview/frames.ts'
 import { headersInto, headersOut } from '../../src/http/preview/headers.ts'
-import { placeOf, portOf } from '../../src/http/preview/place.ts'
 import { isWebSocket } from '../../src/http/preview/socket.ts'
 import { isAbsolutePath } from '../../src/http/schema.ts'
 import { readUpload } from '../../src/http/upload.ts'
@@ -86,11 +86,11 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   ],
   'headers of a preview': text => {
     const headers = ['location', 'set-cookie', 'x-a', text].map(name => [name, text] as const)
-    return headersOut({ status: 200, reason: '', version: '1.1', headers }, ends)
+    return headersOut({ status: 200, reason: '', version: '1.1', headers }, mapping)
   },
-  'headers for a preview': text => headersInto(asked({ cookie: text, origin: text, connection: text }), ends),
-  'the path of a preview': text => placeOf(new Request(`http://a/v1/sandboxes/${text}/ports/1/${text}`)),
-  'the port of a preview': portOf,
+  'headers for a preview': text => headersInto(asked({ cookie: text, origin: text, connection: text }), mapping),
+  'the path of a preview': text => findPreviewAddress(new Request(`http://a/v1/sandboxes/${text}/ports/1/${text}`)),
+  'the port of a preview': parsePort,
   'an upgrade': text => isWebSocket(asked({ upgrade: text })),
   'frames of a WebSocket': text => drained(readMessages(sourceOf(Readable.from([Buffer.from(text)])), 1024 * 1024)),
   'a path of the gateway': text => [
@@ -218,8 +218,8 @@ const query: Omit<GrepQuery, 'glob'> = {
   ...{ root: '/', mode: 'content' as const, pattern: 'x', ignoreCase: false, before: 0, after: 0 },
 }
 
-const ends = {
-  place: { sandboxId: 's', port: '1', home: '/h', prefix: '/h', path: '/' },
+const mapping = {
+  address: { sandboxId: 's', port: '1', root: '/h', prefix: '/h', path: '/' },
   port: 1,
   origin: 'http://localhost',
 }

@@ -7,7 +7,7 @@ const MAX_COOKIE_BYTES = 4096
 
 const kept = /^(expires|max-age)=[\x20-\x3a\x3c-\x7e]*$|^(secure|httponly|samesite=strict|partitioned)$/i
 
-/** The Set-Cookie headers as a browser may have them: for the preview's path alone, never for a domain. */
+/** The Set-Cookie headers for a browser: limited to the preview's path, and never for a domain. */
 export function confineCookies(headers: readonly string[], path: string): string[] {
   return headers.slice(0, MAX_COOKIES).flatMap(header => {
     const [pair = '', ...attributes] = header.split(';').map(part => part.trim())
@@ -23,7 +23,7 @@ export function confineCookies(headers: readonly string[], path: string): string
   })
 }
 
-/** What of a Cookie header the servers of this preview have set; undefined when that is nothing. */
+/** The cookies of a Cookie header that servers in sandboxes have set; undefined when there are none. */
 export function ownCookies(header: string | null): string | undefined {
   const pairs = (header ?? '').split(';').map(pair => pair.trim())
   const own = pairs.filter(pair => pair.startsWith(COOKIE_PREFIX)).map(pair => pair.slice(COOKIE_PREFIX.length))

@@ -4,11 +4,11 @@ import { type Answer, bodyOf, exchange } from '../../http1/exchange.ts'
 import { valuesOf } from '../../http1/head.ts'
 import { HttpError } from '../../http1/http-error.ts'
 import { watchIdle } from '../../http1/tunnel.ts'
+import type { PreviewMapping } from './address.ts'
 import { headersInto, headersOut } from './headers.ts'
-import type { Ends } from './place.ts'
 
-/** Carries one request to the server inside, on a connection of its own, and the answer back as it comes. */
-export async function forward(preview: Preview, request: Request, ends: Ends): Promise<Response> {
+/** Sends one request to the server in the sandbox, on a connection of its own, and passes the answer on as it comes. */
+export async function forward(preview: Preview, request: Request, mapping: PreviewMapping): Promise<Response> {
   const { stream } = preview
   const abort = () => void stream.destroy()
   request.signal.addEventListener('abort', abort)
@@ -26,29 +26,34 @@ export async function forward(preview: Preview, request: Request, ends: Ends): P
   }
   const answer = await exchange(stream, {
     method: request.method,
-    path: pathOf(request, ends),
-    headers: headersInto(request, ends),
+    path: getPath(request, mapping),
+    headers: headersInto(request, mapping),
     framing: framingOf(request),
     body: watched(request.body ?? nothing()),
   })
-  return responseOf({ ...answer, body: watched(answer.body) }, preview, request, ends)
+  return createResponse({ ...answer, body: watched(answer.body) }, preview, request, mapping)
 }
 
-/** The answer of a server inside, for the caller. */
-export function responseOf(answer: Answer, { stream }: Preview, request: Request, ends: Ends): Response {
+/** The caller's answer, made of the answer of the server in the sandbox. */
+export function createResponse(
+  answer: Answer,
+  { stream }: Preview,
+  request: Request,
+  mapping: PreviewMapping,
+): Response {
   const { head, length } = answer
   if (head.status > 599) throw new HttpError(502, `its answer has the status ${head.status}`)
-  const headers = headersOut(head, ends)
-  // Without a body the length says what a GET would have given.
+  const headers = headersOut(head, mapping)
+  // The answer to a HEAD gives the length that a GET would have.
   if (length === 'none')
     for (const value of valuesOf(head.headers, 'content-length')) headers.set('content-length', value)
   return new Response(bodyOf(answer, stream, request.signal), { status: head.status, headers })
 }
 
-export const pathOf = (request: Request, { place }: Ends): string =>
-  `${place.path || '/'}${new URL(request.url).search}`
+export const getPath = (request: Request, { address }: PreviewMapping): string =>
+  `${address.path || '/'}${new URL(request.url).search}`
 
-/** Bun has taken the caller's framing off, and the whole body of a GET. */
+/** Bun has removed the caller's framing, and the body of a GET. */
 function framingOf({ headers, body }: Request): Framing {
   const length = headers.get('content-length')
   if (!body) return noBody

@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Source } from '../../http1/byte-source.ts'
 
-/** What a WebSocket server says, by RFC 6455, this end being the client. */
+/**
+ * A message of a WebSocket server, by RFC 6455; this end is the client. The frames are our own: WebSocket clients of Bun and
+ * of npm dial by themselves, and here the connection leads into a sandbox.
+ */
 export type Message =
   | { kind: 'text'; text: string }
   | { kind: 'binary'; bytes: Buffer }
   | { kind: 'ping'; bytes: Buffer }
-  /** 1005: it gave no code. */
+  /** The code is 1005 when the server gave none. */
   | { kind: 'close'; code: number; reason: string }
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-/** A server that breaks the protocol, with the code that it is told. */
+/** The server broke the protocol. `code` is the one to close with. */
 export class ProtocolError extends Error {
   constructor(
     readonly code: 1002 | 1007 | 1009 | 1013,
@@ -22,13 +25,13 @@ export class ProtocolError extends Error {
 }
 
 const MAX_CONTROL_BYTES = 125
-/** A message in pieces of one byte takes a hundred times its size until they are put together. */
+/** Pieces that may wait to be joined: pieces of one byte take a hundred times their size in memory. */
 const MAX_SMALL_PIECES = 1024
 const LENGTH_OF_16_BITS = 126
 const LENGTH_OF_64_BITS = 127
 const MASK_BYTES = 4
 
-/** A whole message, or control frame, masked as a client's must be. */
+/** Makes a whole message or control frame, masked as a client's must be. */
 export function frameOf(opcode: number, payload: Buffer): Buffer {
   const size = payload.byteLength
   const extra = size <= MAX_CONTROL_BYTES ? 0 : size < 65_536 ? 2 : 8
@@ -44,20 +47,20 @@ export function frameOf(opcode: number, payload: Buffer): Buffer {
   return frame
 }
 
-/** Without a code it is empty. */
+/** Makes a close frame. Without a code it is empty. */
 export function closeFrame(code: number | undefined, reason = ''): Buffer {
   if (code === undefined) return frameOf(opcodes.close, Buffer.alloc(0))
-  const words = Buffer.from(reason).subarray(0, MAX_CONTROL_BYTES - 2)
-  const payload = Buffer.alloc(2 + words.byteLength)
+  const text = Buffer.from(reason).subarray(0, MAX_CONTROL_BYTES - 2)
+  const payload = Buffer.alloc(2 + text.byteLength)
   payload.writeUInt16BE(code)
-  words.copy(payload, 2)
+  text.copy(payload, 2)
   return frameOf(opcodes.close, payload)
 }
 
 /**
- * The messages of a server, put together, until it closes or its stream ends; a close is the last. Throws a
- * ProtocolError for one of more than `maxBytes`, for all that the RFC forbids, and when `take` says that there is no
- * room for so many bytes more. What was taken is given back when the message was dealt with.
+ * Reads a server's messages until it closes or its stream ends; a close is the last. Throws a ProtocolError for a message
+ * of more than `maxBytes`, for what the RFC forbids, and when `take` refuses so many bytes more. The bytes are given back
+ * when the consumer asks for the next message.
  */
 export async function* readMessages(
   source: Source,
@@ -72,7 +75,7 @@ export async function* readMessages(
     const frame = await readFrame(source, maxBytes - bytes, take)
     if (!frame) return
     if (frame.opcode >= opcodes.close) {
-      const control = controlOf(frame.opcode, frame.payload)
+      const control = parseControl(frame.opcode, frame.payload)
       if (control) yield control
       if (control?.kind === 'close') return
       continue
@@ -81,7 +84,7 @@ export async function* readMessages(
       throw new ProtocolError(1002, 'a message is not continued in order')
     }
     opcode ??= frame.opcode
-    // An empty part counts for no bound: there could be any number of them.
+    // Empty parts are dropped: no limit counts them, and there could be any number.
     if (frame.payload.byteLength > 0) small.push(frame.payload)
     bytes += frame.payload.byteLength
     if (small.length >= MAX_SMALL_PIECES || frame.isLast) {
@@ -90,7 +93,7 @@ export async function* readMessages(
     }
     if (!frame.isLast) continue
     const whole = Buffer.concat(pieces)
-    yield opcode === opcodes.text ? { kind: 'text', text: textOf(whole) } : { kind: 'binary', bytes: whole }
+    yield opcode === opcodes.text ? { kind: 'text', text: decodeText(whole) } : { kind: 'binary', bytes: whole }
     take(-bytes)
     opcode = undefined
     pieces = []
@@ -99,7 +102,7 @@ export async function* readMessages(
 }
 
 async function readFrame(source: Source, maxBytes: number, take: (bytes: number) => boolean) {
-  const start = await exactly(source, 2, true)
+  const start = await readExactly(source, 2, true)
   if (!start) return undefined
   const [first = 0, second = 0] = start
   const opcode = first & 0x0f
@@ -107,30 +110,30 @@ async function readFrame(source: Source, maxBytes: number, take: (bytes: number)
   if ((first & 0x70) !== 0) throw new ProtocolError(1002, 'an extension is used that was not agreed on')
   if ((second & 0x80) !== 0) throw new ProtocolError(1002, 'a frame of a server is masked')
   if (opcode > opcodes.pong || (opcode > opcodes.binary && opcode < opcodes.close)) {
-    throw new ProtocolError(1002, 'a frame is of no known kind')
+    throw new ProtocolError(1002, 'a frame has an unknown opcode')
   }
   let size = second & 0x7f
   if (opcode >= opcodes.close && (size > MAX_CONTROL_BYTES || !isLast)) {
     throw new ProtocolError(1002, 'a control frame is too long or in parts')
   }
-  if (size === LENGTH_OF_16_BITS) size = (await exactly(source, 2)).readUInt16BE()
-  else if (size === LENGTH_OF_64_BITS) size = Number((await exactly(source, 8)).readBigUInt64BE())
+  if (size === LENGTH_OF_16_BITS) size = (await readExactly(source, 2)).readUInt16BE()
+  else if (size === LENGTH_OF_64_BITS) size = Number((await readExactly(source, 8)).readBigUInt64BE())
   if (opcode < opcodes.close && size > maxBytes) throw new ProtocolError(1009, 'a message is too long')
   if (opcode < opcodes.close && !take(size)) throw new ProtocolError(1013, 'too many messages wait')
-  return { opcode, isLast, payload: await exactly(source, size) }
+  return { opcode, isLast, payload: await readExactly(source, size) }
 }
 
-function controlOf(opcode: number, payload: Buffer): Message | undefined {
+function parseControl(opcode: number, payload: Buffer): Message | undefined {
   if (opcode === opcodes.pong) return undefined
   if (opcode === opcodes.ping) return { kind: 'ping', bytes: payload }
   if (payload.byteLength === 0) return { kind: 'close', code: 1005, reason: '' }
   const code = payload.byteLength > 1 ? payload.readUInt16BE() : 0
   const isValid = (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code < 5000)
-  if (!isValid) throw new ProtocolError(1002, 'a close has a code that is none')
-  return { kind: 'close', code, reason: textOf(payload.subarray(2)) }
+  if (!isValid) throw new ProtocolError(1002, 'a close has an invalid code')
+  return { kind: 'close', code, reason: decodeText(payload.subarray(2)) }
 }
 
-function textOf(bytes: Buffer): string {
+function decodeText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -138,9 +141,9 @@ function textOf(bytes: Buffer): string {
   }
 }
 
-async function exactly(source: Source, count: number): Promise<Buffer>
-async function exactly(source: Source, count: number, mayEnd: true): Promise<Buffer | undefined>
-async function exactly(source: Source, count: number, mayEnd = false): Promise<Buffer | undefined> {
+async function readExactly(source: Source, count: number): Promise<Buffer>
+async function readExactly(source: Source, count: number, mayEnd: true): Promise<Buffer | undefined>
+async function readExactly(source: Source, count: number, mayEnd = false): Promise<Buffer | undefined> {
   const pieces: Buffer[] = []
   let left = count
   while (left > 0) {

@@ -1,13 +1,13 @@
 import { endToEnd, type Header, type ResponseHead, valuesOf } from '../../http1/head.ts'
+import type { PreviewMapping } from './address.ts'
 import { confineCookies, ownCookies } from './cookies.ts'
-import type { Ends } from './place.ts'
 
-/** What says who the caller is or where from, what is ours to say, and what this end has done already. */
+/** Headers that name the caller or its origin, that this server sets itself, or that are about its own connection. */
 const withheld =
   /^(host|authorization|cookie|origin|referer|expect|forwarded|via|(x-)?(forwarded|auth|original|remote|webauth|client|cluster)-.*|x-(real-ip|api-key|access-token|amzn|goog|ms|azure|vercel|envoy|authentik|pomerium)(-.*)?|(cf|fly|tailscale)-.*|true-client-ip|sec-websocket-.*)$/
 
-/** The caller's headers for the server inside, which is told where it is seen from. */
-export function headersInto(request: Request, { place, port, origin }: Ends): Header[] {
+/** The caller's headers for the server in the sandbox, and the address under which the caller sees it. */
+export function headersInto(request: Request, { address, port, origin }: PreviewMapping): Header[] {
   const { protocol, host } = new URL(origin)
   const cookie = ownCookies(request.headers.get('cookie'))
   const from = request.headers.get('origin')
@@ -16,41 +16,41 @@ export function headersInto(request: Request, { place, port, origin }: Ends): He
     ['host', `localhost:${port}`],
     ...passed.filter(([name]) => !withheld.test(name)),
     ...(cookie === undefined ? [] : [['cookie', cookie] as const]),
-    // A page of a preview has no origin of its own. To its server it comes from where that server is.
+    // A page of a preview has no origin of its own. Its server gets its own origin, as in a browser without a preview.
     ...(from ? [['origin', from === 'null' || from === origin ? `http://localhost:${port}` : from] as const] : []),
     ['x-forwarded-host', host],
     ['x-forwarded-proto', protocol.slice(0, -1)],
-    ['x-forwarded-prefix', place.prefix],
+    ['x-forwarded-prefix', address.prefix],
   ]
 }
 
 /**
- * A page from a sandbox is shown on this server's own origin, so it is made a stranger there: it can read no storage and
- * no other preview, and has no credential for anything.
+ * A page from a sandbox is shown on this server's own origin. The policy gives it an origin of its own: it can read no
+ * storage and no other preview, and sends no credentials.
  */
 const POLICY = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'
 
 /**
- * What an answer may say: of its body, of what may be done with it, and the families that programs read. A list of what
- * may not is never whole: browsers learn new headers that act on all of an origin, fetch or report elsewhere.
+ * Headers that an answer may have: about its body and its use, and those that programs read. A list of forbidden headers
+ * would never be complete: browsers learn new ones that act on a whole origin, fetch, or report to other hosts.
  */
 const passed =
   /^(accept-(patch|post|ranges)|age|allow|content-(disposition|encoding|language|range|security-policy|type|digest)|cross-origin-(embedder|opener|resource)-policy|deprecation|digest|etag|expires|grpc-[a-z-]+|hx-[a-z-]+|last-modified|mcp-[a-z-]+|permissions-policy|pragma|preference-applied|ratelimit(-[a-z-]+)?|repr-digest|request-id|retry-after|server-timing|sunset|timing-allow-origin|traceresponse|tus-[a-z-]+|upload-[a-z-]+|vary|x-.+)$/
 
-/** Of those of the form `x-`: what commands a proxy before us, or has a browser fetch or trust more. */
+/** Headers with `x-` that command a proxy before this server, or make a browser fetch or trust more. */
 const refused =
   /^x-(accel-(?!buffering$)|sendfile|lighttpd-|litespeed-|reproxy-|proxy-|forwarded-|real-ip|esi|varnish|cache-tags?$|purge|surrogate|sourcemap|dns-prefetch-control|permitted-cross-domain-policies|ua-compatible)/
 
 /** The answer's headers for the caller. */
-export function headersOut(head: ResponseHead, ends: Ends): Headers {
-  const { place } = ends
+export function headersOut(head: ResponseHead, mapping: PreviewMapping): Headers {
+  const { address } = mapping
   const headers = new Headers()
   for (const [name, value] of endToEnd(head.headers)) {
-    if (name === 'location' || name === 'content-location') headers.append(name, moved(value, ends))
+    if (name === 'location' || name === 'content-location') headers.append(name, moveOut(value, mapping))
     else if (passed.test(name) && !refused.test(name)) headers.append(name, value)
   }
   headers.set('cache-control', cacheControlOf(valuesOf(head.headers, 'cache-control')))
-  for (const cookie of confineCookies(valuesOf(head.headers, 'set-cookie'), `${place.home}/`)) {
+  for (const cookie of confineCookies(valuesOf(head.headers, 'set-cookie'), `${address.root}/`)) {
     headers.append('set-cookie', cookie)
   }
   headers.append('content-security-policy', POLICY)
@@ -58,8 +58,8 @@ export function headersOut(head: ResponseHead, ends: Ends): Headers {
   return headers
 }
 
-/** Where a place inside is seen from outside; other places stay as they are. */
-function moved(location: string, { place: { prefix }, port, origin }: Ends): string {
+/** Translates a location inside the sandbox to the caller's path. Other locations stay as they are. */
+function moveOut(location: string, { address: { prefix }, port, origin }: PreviewMapping): string {
   const url = URL.parse(location, `http://localhost:${port}`)
   const isPath = location.startsWith('/') && !location.startsWith('//')
   const isInside = url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)$/.test(url.hostname)
@@ -72,10 +72,10 @@ function moved(location: string, { place: { prefix }, port, origin }: Ends): str
 const directive =
   /^(no-cache|no-store|no-transform|must-revalidate|must-understand|immutable|(max-age|stale-while-revalidate|stale-if-error)=\d{1,10})$/
 
-/** For the caller alone: who sees a preview has shown a key or a link, and a cache between asks for neither. */
+/** Always private: a preview needs a key or a link, and a shared cache would ask for neither. */
 function cacheControlOf(values: readonly string[]): string {
   const words = values.flatMap(value => value.toLowerCase().split(',')).map(word => word.trim())
-  // What is said of some headers only holds for all.
-  const said = words.map(word => (word.startsWith('no-cache=') ? 'no-cache' : word))
-  return ['private', ...said.filter(word => directive.test(word))].join(', ')
+  // `no-cache="name"` is about one header; here it counts for the whole answer.
+  const directives = words.map(word => (word.startsWith('no-cache=') ? 'no-cache' : word))
+  return ['private', ...directives.filter(word => directive.test(word))].join(', ')
 }

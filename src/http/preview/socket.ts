@@ -14,60 +14,65 @@ import {
   upgraded,
   WAITING_MESSAGE_BYTES,
 } from '../socket.ts'
-import { pathOf, responseOf } from './forward.ts'
+import type { PreviewMapping } from './address.ts'
+import { createResponse, getPath } from './forward.ts'
 import { closeFrame, frameOf, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
 import { headersInto } from './headers.ts'
-import type { Ends } from './place.ts'
 
-/** Of a message, and of what the server inside has not taken yet: a browser cannot be told to wait. */
+/** The largest message, and the most bytes that may wait for the server: a browser cannot be made to wait. */
 const MAX_BYTES = 16 * 1024 * 1024
-/** Keeps what is between from cutting a silent connection, and finds a peer that is gone. */
+/** Keeps proxies from cutting a silent connection, and finds a peer that is gone. */
 const PING_EVERY_MS = 30_000
-/** How long the other side may take to say goodbye. */
+/** How long the other side may take to answer a close. */
 const CLOSED_WITHIN_MS = 2000
 
-/** By RFC 6455. */
+/** The constant of RFC 6455 from which both sides compute the accept header. */
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
 export const isWebSocket = ({ method, headers }: Request): boolean =>
   method === 'GET' && /(^|[\s,])websocket([\s,]|$)/i.test(headers.get('upgrade') ?? '')
 
-/** Joins the caller's WebSocket to one of the server inside. A server that refuses the upgrade has its answer passed on. */
-export async function joinSocket(preview: Preview, request: Request, ends: Ends, sockets: Sockets): Promise<Response> {
+/** Joins the caller's WebSocket to one of the server in the sandbox. When that refuses the upgrade, its answer is passed on. */
+export async function joinSocket(
+  preview: Preview,
+  request: Request,
+  mapping: PreviewMapping,
+  sockets: Sockets,
+): Promise<Response> {
   const { stream } = preview
   const abort = () => void stream.destroy()
   request.signal.addEventListener('abort', abort)
   const key = randomBytes(16).toString('base64')
   const offered = foreignProtocolsOf(request)
   const headers: Header[] = [
-    ...headersInto(request, ends),
+    ...headersInto(request, mapping),
     ['connection', 'Upgrade'],
     ['upgrade', 'websocket'],
     ['sec-websocket-version', '13'],
     ['sec-websocket-key', key],
     ...(offered.length > 0 ? [['sec-websocket-protocol', offered.join(', ')] as const] : []),
   ]
-  await write(stream, Buffer.from(formatHead(`GET ${pathOf(request, ends)} HTTP/1.1`, headers), 'latin1'))
+  await write(stream, Buffer.from(formatHead(`GET ${getPath(request, mapping)} HTTP/1.1`, headers), 'latin1'))
   const source = sourceOf(stream)
   const idle = watchIdle([stream])
   const answer = await readAnswer(source, 'GET').finally(idle.stop)
-  if (answer.head.status !== 101) return responseOf(answer, preview, request, ends)
+  if (answer.head.status !== 101) return createResponse(answer, preview, request, mapping)
   const protocol = agreedProtocol(answer.head.headers, key, offered)
   request.signal.removeEventListener('abort', abort)
   const reply = protocol === undefined ? acceptance(request) : new Headers({ 'sec-websocket-protocol': protocol })
   return upgraded(sockets.upgrade, request, handlersOf(preview, source, request, sockets), reply)
 }
 
-/** Throws an HttpError when it is no WebSocket as it was asked for. */
+/** Throws an HttpError when the server did not accept the WebSocket as it was offered. */
 function agreedProtocol(headers: readonly Header[], key: string, offered: readonly string[]): string | undefined {
   const [accept] = valuesOf(headers, 'sec-websocket-accept')
   const wanted = createHash('sha1').update(`${key}${KEY_SUFFIX}`).digest('base64')
   if (accept !== wanted || valuesOf(headers, 'sec-websocket-extensions').length > 0) {
-    throw new HttpError(502, 'its WebSocket is none that was asked for')
+    throw new HttpError(502, 'its answer does not accept the WebSocket')
   }
   const [protocol] = valuesOf(headers, 'sec-websocket-protocol')
   if (protocol !== undefined && !offered.includes(protocol)) {
-    throw new HttpError(502, 'its WebSocket has a protocol that was not asked for')
+    throw new HttpError(502, 'it chose a WebSocket protocol that was not offered')
   }
   return protocol
 }
@@ -84,7 +89,7 @@ function handlersOf(
   let waiting = 0
   let ping: Timer | undefined
 
-  /** What is sent last: what is not answered soon is cut. */
+  /** Sends the close, and cuts the connection when it is not answered soon. */
   const leave = (code?: number, reason?: string) => {
     if (stream.destroyed) return
     stream.end(closeFrame(code, reason))
@@ -93,12 +98,12 @@ function handlersOf(
 
   const deliver = async (peer: Peer, message: Exclude<Message, { kind: 'close' }>) => {
     if (message.kind === 'ping') {
-      // Who asks without end and does not read the answers gets no more of them.
+      // A server that pings without end and reads no answers gets no more of them.
       if (stream.writableLength <= MAX_BYTES) stream.write(frameOf(opcodes.pong, message.bytes))
       return
     }
     drained = Promise.withResolvers()
-    // Less than 0: it waits in memory for the peer to read.
+    // Less than 0: the message waits in memory for the peer.
     if (peer.send(message.kind === 'text' ? message.text : message.bytes) < 0 && !isClosed) await drained.promise
   }
 
@@ -117,9 +122,9 @@ function handlersOf(
       leave(code === 1005 ? undefined : code)
     }
     while (await source.read()) {
-      // It was to end: what it still says is of no use.
+      // The server has closed: what it still sends is ignored.
     }
-    if (!isClosed) peer.close(1011, 'The server in the sandbox has gone.')
+    if (!isClosed) peer.close(1011, 'The server in the sandbox closed the connection.')
   }
 
   return {
@@ -128,7 +133,7 @@ function handlersOf(
       pump(peer)
         .catch(error => {
           const code = error instanceof ProtocolError ? error.code : 1011
-          if (!isClosed) peer.close(code, 'The server in the sandbox broke off.')
+          if (!isClosed) peer.close(code, 'The connection to the server in the sandbox failed.')
           leave(code)
         })
         .finally(() => stream.destroy())
@@ -139,7 +144,7 @@ function handlersOf(
       if (stream.destroyed || stream.writableEnded) return
       const size = payload.byteLength + WAITING_MESSAGE_BYTES
       if (!loan.grow(size)) {
-        peer.close(1013, 'Too much waits for servers that do not read.')
+        peer.close(1013, 'Too many messages wait for servers that do not read.')
         stream.destroy()
         return
       }
@@ -149,7 +154,7 @@ function handlersOf(
         loan.grow(-size)
       })
       if (waiting <= 2 * MAX_BYTES) return
-      peer.close(1013, 'The server in the sandbox takes no more.')
+      peer.close(1013, 'The server in the sandbox does not read its messages.')
       stream.destroy()
     },
     drain: () => drained.resolve(),
@@ -158,7 +163,7 @@ function handlersOf(
       loan[Symbol.dispose]()
       clearInterval(ping)
       drained.resolve()
-      // 1006: it was lost without a word.
+      // 1006: the connection was lost without a close.
       leave(code === 1005 ? undefined : code === 1006 ? 1001 : code, reason)
     },
   }

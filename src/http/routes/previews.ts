@@ -8,8 +8,8 @@ import { HttpError } from '../../http1/http-error.ts'
 import { optionalJson } from '../body.ts'
 import { callerOf, callerOrVisitorOf } from '../caller.ts'
 import { Lifetime, lifetimeMs } from '../lifetime.ts'
+import { findPreviewAddress, mapPreview, parsePort, publicAddress } from '../preview/address.ts'
 import { forward } from '../preview/forward.ts'
-import { endsOf, placeOf, portOf, seenFrom } from '../preview/place.ts'
 import { isWebSocket, joinSocket } from '../preview/socket.ts'
 import type { Sockets } from '../socket.ts'
 
@@ -29,14 +29,14 @@ export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
     .post(
       '/link',
       async ({ request, params: { sandboxId, port: portText }, body: { expiresIn }, status }) => {
-        const port = portOf(portText)
+        const port = parsePort(portText)
         const caller = callerOf(request)
         const { link, expiresAt } = createLink(runtime, caller, {
           sandbox: sandboxId,
           port,
           lifetimeMs: lifetimeMs(expiresIn),
         })
-        const { origin, base } = seenFrom(runtime.config.publicUrl, request)
+        const { origin, base } = publicAddress(runtime.config.publicUrl, request)
         const url = `${origin}${base}/v1/sandboxes/${sandboxId}/ports/${port}/${link}/`
         const host = await findHost(runtime, caller, { sandboxId, port })
         return status(201, { url, expiresAt, ...(host && { host }) })
@@ -48,20 +48,20 @@ export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
 }
 
 async function show(runtime: Runtime, request: Request, sockets: Sockets): Promise<Response> {
-  const place = placeOf(request)
-  if (!place) throw new ApiError('not_found', 'There is no such endpoint.')
-  const ends = endsOf(runtime.config.publicUrl, request, place)
-  const { port } = ends
+  const address = findPreviewAddress(request)
+  if (!address) throw new ApiError('not_found', 'There is no such endpoint.')
+  const mapping = mapPreview(runtime.config.publicUrl, request, address)
+  const { port } = mapping
   // A page's relative addresses are right only when its own address ends with a slash.
-  if (place.path === '' && !isWebSocket(request)) {
-    const location = `${ends.place.prefix}/${new URL(request.url).search}`
+  if (address.path === '' && !isWebSocket(request)) {
+    const location = `${mapping.address.prefix}/${new URL(request.url).search}`
     return new Response(null, { status: 307, headers: { location, 'referrer-policy': 'no-referrer' } })
   }
-  const preview = await openPreview(runtime, callerOrVisitorOf(request), { sandboxId: place.sandboxId, port })
+  const preview = await openPreview(runtime, callerOrVisitorOf(request), { sandboxId: address.sandboxId, port })
   try {
     request.signal.throwIfAborted()
-    if (isWebSocket(request)) return await joinSocket(preview, request, ends, sockets)
-    return await forward(preview, request, ends)
+    if (isWebSocket(request)) return await joinSocket(preview, request, mapping, sockets)
+    return await forward(preview, request, mapping)
   } catch (error) {
     preview.stream.destroy()
     if (!(error instanceof HttpError)) throw error
