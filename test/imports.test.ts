@@ -41,9 +41,9 @@ const floors = [
   ['guest', 'egress', 'db'],
   ['http1', 'stream', 'environment', 'disk', 'model'],
   ['plugin-api'],
-  ['async', 'read', 'bounds', 'errors', 'package.json'],
+  ['async', 'read', 'bounds', 'descriptor', 'errors', 'package.json'],
 ]
-const sideways = ['async -> errors', 'read -> errors', 'read -> bounds']
+const sideways = ['async -> errors', 'read -> errors', 'read -> bounds', 'read -> async']
 
 /** Rooms within rooms: each may import those that it names. `top` is every file that lies beside them and has no name here. */
 const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -75,9 +75,11 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 
 /** What a program in a sandbox is made of: the guest, what runs an agent's own tools, and leaves. */
 const runsInside = /^src\/guest\/(inside|wire|tools)\//
-const mayRunInside = /^src\/(guest\/(inside|wire|tools)\/|(environment|plugin-api|async|read)\/|(bounds|errors)\.ts$)/
+const mayRunInside =
+  /^src\/(guest\/(inside|wire|tools)\/|(environment|plugin-api|async|read)\/|(bounds|descriptor|errors)\.ts$)/
 
-const forPlugins = /^src\/((plugin-api|environment|async|read|disk)\/|guest\/(host|wire)\/|(bounds|errors)\.ts$)/
+const forPlugins =
+  /^src\/((plugin-api|environment|async|read|disk)\/|guest\/(host|wire)\/|(bounds|descriptor|errors)\.ts$)/
 
 const roomOf = (file: string): string | undefined => (file === 'package.json' ? file : /^src\/([^/.]+)/.exec(file)?.[1])
 const floorOf = (room: string) => floors.findIndex(rooms => rooms.includes(room))

@@ -1,8 +1,8 @@
-import { lines } from '../../src/environment/lines.ts'
 import { terminateOn } from '../../src/environment/termination.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Environment } from '../../src/plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson } from '../../src/read/json.ts'
+import { lines } from '../../src/read/lines.ts'
 import { SessionLost } from './errors.ts'
 
 /** A program in a sandbox that reads and writes one JSON object a line. It outlives the turn that started it. */

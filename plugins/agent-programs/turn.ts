@@ -1,4 +1,4 @@
-import { beforeTimeout } from '../../src/async/timeout.ts'
+import { settlesWithin } from '../../src/async/timeout.ts'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
 import { failed, type Launch, type PrepareLaunch } from './conversation.ts'
@@ -126,11 +126,7 @@ async function ask(
     return { end: end ?? cancelled, isLost: !program.isAlive && !hasEmitted && end?.status === 'failed' }
   }
   conversation.interrupt()
-  const isAnswered = await beforeTimeout(
-    INTERRUPT_MS,
-    asking.then(() => true),
-    () => false,
-  )
+  const isAnswered = await settlesWithin(INTERRUPT_MS, asking)
   // A program kills the processes that it knows. Only the sandbox finds those that a tool has detached.
   if (!isAnswered || hasCalled || !conversation.announcesCalls) await program.kill()
   else keep(true)

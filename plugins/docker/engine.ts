@@ -1,5 +1,6 @@
 import { messageOf } from '../../src/errors.ts'
 import { readBytes } from '../../src/read/bytes.ts'
+import { codeOf } from '../../src/read/error-code.ts'
 import { objectOf, parseJson } from '../../src/read/json.ts'
 import { type Address, describeAddress } from './address.ts'
 import type { ProcessStream } from './demultiplex.ts'
@@ -153,7 +154,7 @@ export function createEngine(findAddress: () => Address): DockerEngine {
 }
 
 /** The code, because Bun's messages suggest typing errors. */
-const toReason = (error: unknown) => String((error as NodeJS.ErrnoException).code ?? messageOf(error))
+const toReason = (error: unknown) => codeOf(error) ?? messageOf(error)
 
 function toOrigin(address: Address): string {
   if ('socket' in address) return 'http://docker'

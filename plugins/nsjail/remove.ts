@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { codeOf } from '../../src/read/error-code.ts'
 import { releaseImage } from './files/disk.ts'
 import { closeStaging } from './files/staging.ts'
 import { erase } from './host/erase.ts'
@@ -32,7 +33,7 @@ export async function removeEnvironment(host: Host, paths: EnvironmentPaths): Pr
     await mkdir(trashDirectory(host.dataDirectory), { recursive: true, mode: 0o700 })
     await rename(paths.directory, trash)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    if (codeOf(error) !== 'ENOSPC') throw error
     // A full disk has no room for its name there.
     return erase(paths.directory)
   }

@@ -1,6 +1,6 @@
+import type { Descriptor } from '../../src/descriptor.ts'
 import { dropDisk, makeDisk, type NewDisk } from './files/disk.ts'
 import { prepareLayers } from './files/layers.ts'
-import type { Descriptor } from './host/descriptor.ts'
 import { type Host, preparedDisksDirectory } from './host/layout.ts'
 import { getFirstId, type UserIdRange, type UserIdRanges } from './host/user-ids.ts'
 import { openUserNamespace } from './jail/namespace.ts'

@@ -1,3 +1,4 @@
+import { lines } from '../read/lines.ts'
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
 import { type Given, UsageError } from './command-line.ts'
 
@@ -98,13 +99,6 @@ export async function* readEvents(response: Response): AsyncGenerator<string> {
   }
 }
 
-export async function* readLines(response: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let held = ''
-  for await (const bytes of response.body ?? []) {
-    held += decoder.decode(bytes, { stream: true })
-    const lines = held.split('\n')
-    held = lines.pop() ?? ''
-    yield* lines
-  }
-}
+/** The lines of an answer, however long they are. */
+export const readLines = (response: Response): AsyncGenerator<string, void> =>
+  lines(response.body ?? new Blob().stream(), Number.POSITIVE_INFINITY)

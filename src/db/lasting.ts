@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { open } from 'node:fs/promises'
+import { codeOf } from '../read/error-code.ts'
 
 /**
  * Commits that outlast a loss of power. A commit alone does not wait for the disk, so that chunks stay cheap; the log of the
@@ -72,9 +73,9 @@ export function syncEachSecond(db: Database, onFailure: (error: unknown) => void
 
 /** SQLite writes a commit's frames to the log; a checkpoint that takes them out of it has synced them itself. */
 async function syncLog(databasePath: string): Promise<void> {
-  const file = await open(`${databasePath}-wal`, 'r').catch((error: NodeJS.ErrnoException) => {
+  const file = await open(`${databasePath}-wal`, 'r').catch(error => {
     // The last connection was closed, which puts all of the log into the database.
-    if (error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   })
   try {

@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ApiError } from '../errors.ts'
+import { codeOf } from '../read/error-code.ts'
 import { isObject } from '../read/json.ts'
 
 /**
@@ -104,7 +105,7 @@ function findKey(db: Database): Key | undefined {
   try {
     text = readFileSync(keyFile(db), 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
   const bytes = Buffer.from(text.trim(), 'base64')
@@ -126,7 +127,7 @@ function makeKey(db: Database): Key {
     // What is encrypted with it may be on the disk a moment later.
     syncNames(dirname(path))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (codeOf(error) !== 'EEXIST') throw error
   } finally {
     rmSync(draft, { force: true })
   }

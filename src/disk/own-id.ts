@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { codeOf } from '../read/error-code.ts'
 import { replaceFile } from './lasting-files.ts'
 
 /**
@@ -30,7 +31,7 @@ function read(directory: string, file: string): { id: string; home: string | und
     const [id = '', home] = readFileSync(join(directory, file), 'utf8').split('\n')
     return { id: id.trim(), home: home || undefined }
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error
   }
 }

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { beforeTimeout } from '../async/timeout.ts'
 import { HttpError } from '../http1/http-error.ts'
+import { codeOf } from '../read/error-code.ts'
 import { type Address, parseAddress } from './addresses.ts'
 import { findDenial, findNameDenial, type Policy, type Target } from './policy.ts'
 
@@ -75,8 +76,7 @@ async function open(host: string, address: Address, { target, signal, onSocket }
   signal.addEventListener('abort', abort, { once: true })
   socket.once('connect', resolve)
   socket.on('error', error => {
-    const { code = 'an error' } = error as NodeJS.ErrnoException
-    reject(new HttpError(502, `it cannot be reached: ${code}`))
+    reject(new HttpError(502, `it cannot be reached: ${codeOf(error) ?? 'an error'}`))
   })
   socket.once('close', () => reject(new HttpError(502, 'the connection was closed')))
   onSocket(socket, address)

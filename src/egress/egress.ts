@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
-import { inTurns } from '../async/in-turn.ts'
+import { createLimit } from '../async/limit.ts'
 import { HttpError } from '../http1/http-error.ts'
 import type { Address } from './addresses.ts'
 import { createDecisionLog, type DecisionLog } from './decision-log.ts'
@@ -81,11 +81,12 @@ export function createEgress({
   const getTraffic = (environmentId: string): SandboxTraffic => {
     let traffic = sandboxes.get(environmentId)
     if (!traffic) {
+      const lookups = createLimit(MAX_LOOKUPS)
       traffic = {
         clients: new Set(),
         open: new Set(),
         decisions: createDecisionLog(environmentId, log),
-        resolve: inTurns(resolve, MAX_LOOKUPS),
+        resolve: name => lookups(() => resolve(name)),
       }
       sandboxes.set(environmentId, traffic)
     }

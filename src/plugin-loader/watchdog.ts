@@ -1,3 +1,5 @@
+import { beforeTimeout } from '../async/timeout.ts'
+
 /** Limits how long a plugin's code may take at the start; from another thread, since that code may block the event loop. */
 export interface Watchdog {
   /** Rejects when the promise takes too long. */
@@ -36,12 +38,11 @@ export function watchOver(ms: number, problems: readonly string[]): Watchdog {
   return {
     async within(file, start) {
       watch(file)
-      const { promise: limit, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => reject(new Error(`did not load within ${ms / 1000} seconds`)), ms)
       try {
-        return await Promise.race([start(), limit])
+        return await beforeTimeout(ms, start(), () => {
+          throw new Error(`did not load within ${ms / 1000} seconds`)
+        })
       } finally {
-        clearTimeout(timer)
         release()
       }
     },

@@ -1,3 +1,4 @@
+import { beforeTimeout } from '../async/timeout.ts'
 import { ApiError } from '../errors.ts'
 
 /** All of a stream; undefined when that is more than `maxBytes`: then the stream is cancelled. */
@@ -57,17 +58,15 @@ export function movingBody({ body }: Request, stillMs = STILL_MS): ReadableStrea
       async pull(controller) {
         // Others have their turn between two pieces.
         await new Promise<void>(resolve => setImmediate(resolve))
-        const late = Promise.withResolvers<never>()
-        const timer = setTimeout(() => late.reject(new ApiError('request_timeout', still(stillMs))), stillMs)
         try {
-          const { value, done } = await Promise.race([reader.read(), late.promise])
+          const { value, done } = await beforeTimeout(stillMs, reader.read(), () => {
+            throw new ApiError('request_timeout', still(stillMs))
+          })
           if (done) controller.close()
           else controller.enqueue(value)
         } catch (error) {
           reader.cancel(error).catch(() => {})
           throw error
-        } finally {
-          clearTimeout(timer)
         }
       },
       cancel: reason => reader.cancel(reason),

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { within } from '../async/timeout.ts'
+import { settlesWithin } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
@@ -155,9 +155,9 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     async close(graceMs) {
       closing = true
       const left = [...running.values()]
-      await within(graceMs, Promise.all(left.map(run => run.finished)))
+      await settlesWithin(graceMs, Promise.all(left.map(run => run.finished)))
       const ended = Promise.all(left.map(run => run.interrupt('The server is shutting down.')))
-      await within(LAST_TRIES_MS, ended)
+      await settlesWithin(LAST_TRIES_MS, ended)
       giveUp.abort()
       await ended
     },
@@ -179,7 +179,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
 
 async function cancelled(run: Run): Promise<Receipt> {
   const ended = run.cancel()
-  await within(STORED_WITHIN_MS, ended)
+  await settlesWithin(STORED_WITHIN_MS, ended)
   if (run.log.ended) return await ended
   throw new ApiError('server_busy', 'The reply is over, but its end cannot be stored. The server keeps trying.')
 }

@@ -1,4 +1,4 @@
-import { within } from '../async/timeout.ts'
+import { settlesWithin } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
 import { lasting } from '../db/lasting.ts'
@@ -161,7 +161,7 @@ export class Run {
       if (this.#isOver) return
       const ending: Ending = { status: 'failed', errorText: this.#explain(error) }
       this.#abort.abort()
-      await within(this.#host.graceMs, this.#cleanUp())
+      await settlesWithin(this.#host.graceMs, this.#cleanUp())
       this.#finish(ending)
     }
   }

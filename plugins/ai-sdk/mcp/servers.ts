@@ -1,5 +1,6 @@
 import { createMCPClient, type MCPClient, type MCPClientConfig, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { type JSONSchema7, jsonSchema } from 'ai'
+import { settlesWithin } from '../../../src/async/timeout.ts'
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineContext, EngineEvent, McpServer } from '../../../src/plugin-api/index.ts'
 import { EVENT_BYTES, partsOf } from '../../../src/read/bytes.ts'
@@ -38,7 +39,7 @@ async function openServer(name: string, server: McpServer, context: EngineContex
   const transport = transportOf(server, context, error => broken.abort(error))
   let client: MCPClient | undefined
   const close = async () => {
-    await Promise.race([client?.close(), Bun.sleep(CLOSE_TIMEOUT_MS)]).catch(() => {})
+    if (client) await settlesWithin(CLOSE_TIMEOUT_MS, client.close())
     // The client's own close may be late, or there may be none: the process must not live on.
     if ('start' in transport) await transport.close()
   }

@@ -1,7 +1,7 @@
 import type { MCPClientConfig } from '@ai-sdk/mcp'
-import { lines } from '../../../src/environment/lines.ts'
 import type { EngineContext, McpServer } from '../../../src/plugin-api/index.ts'
 import { parseJson } from '../../../src/read/json.ts'
+import { lines } from '../../../src/read/lines.ts'
 
 type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
 type Message = Parameters<Transport['send']>[0]

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, rmdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Descriptor } from '../../../src/descriptor.ts'
 import type { DiskSpace } from '../../../src/plugin-api/index.ts'
-import type { Descriptor } from '../host/descriptor.ts'
 import { cloneMount, detachMount } from '../host/linux.ts'
 import { runProgram } from '../host/run-program.ts'
 import { boundDirtyPages, unboundDirtyPages } from './dirty-pages.ts'

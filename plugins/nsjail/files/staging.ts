@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Descriptor } from '../host/descriptor.ts'
+import type { Descriptor } from '../../../src/descriptor.ts'
 import { type EnvironmentPaths, stagingRoot } from '../host/layout.ts'
 import { attachMount, cloneMount, detachMount, makeDevice, mountTmpfs } from '../host/linux.ts'
 import { devices } from '../jail/config.ts'

@@ -2,7 +2,7 @@ import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import { basename, dirname } from 'node:path'
-import { type Descriptor, ownDescriptor } from './descriptor.ts'
+import { type Descriptor, ownDescriptor } from '../../../src/descriptor.ts'
 
 const SYS_MOVE_MOUNT = 429
 const SYS_OPEN_TREE = 428

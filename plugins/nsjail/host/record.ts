@@ -2,6 +2,7 @@ import { existsSync, renameSync } from 'node:fs'
 import { readFile, realpath, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Limits } from '../../../src/plugin-api/index.ts'
+import { codeOf } from '../../../src/read/error-code.ts'
 import { isObject, objectOf, parseJson } from '../../../src/read/json.ts'
 import type { EnvironmentPaths } from './layout.ts'
 import { isUserIdRange, type UserIdRange } from './user-ids.ts'
@@ -33,8 +34,8 @@ export async function draftRecord(paths: EnvironmentPaths, record: EnvironmentRe
 
 /** Undefined when the environment does not exist. Throws when its record is damaged. */
 export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRecord | undefined> {
-  const content = await readFile(paths.record, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+  const content = await readFile(paths.record, 'utf8').catch(error => {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error
   })
   if (content === undefined) return undefined

@@ -1,6 +1,6 @@
 import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { type Descriptor, ownDescriptor } from '../host/descriptor.ts'
+import { type Descriptor, ownDescriptor } from '../../../src/descriptor.ts'
 import { SYSTEM_PATH } from '../host/run-program.ts'
 import { IDS_PER_JAIL } from '../host/user-ids.ts'
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { renameSync, rmSync } from 'node:fs'
 import { mkdir, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createHolds } from '../../async/hold.ts'
 import { listBundles } from '../../db/deployments.ts'
 import { syncPath } from '../../disk/lasting-files.ts'
 import { ApiError, messageOf } from '../../errors.ts'
@@ -15,21 +16,11 @@ export const removeUnusedBundles = ({ bundles, log }: Runtime): Promise<void> =>
 export function createBundles(db: Database, dataDirectory: string): Bundles {
   const directory = join(dataDirectory, 'bundles')
   const pathOf = (name: string) => join(directory, name)
-  const holds = new Map<string, number>()
-
+  const holds = createHolds()
   const hold = (...names: (string | undefined)[]): Disposable => {
-    const held = new Set(names.filter(name => name !== undefined))
-    for (const name of held) holds.set(name, (holds.get(name) ?? 0) + 1)
-    return {
-      [Symbol.dispose]() {
-        for (const name of held) {
-          const left = (holds.get(name) ?? 0) - 1
-          if (left > 0) holds.set(name, left)
-          else holds.delete(name)
-        }
-        held.clear()
-      },
-    }
+    const all = new DisposableStack()
+    for (const name of names) if (name !== undefined) all.use(holds.hold(name))
+    return all
   }
 
   return {
@@ -61,7 +52,7 @@ export function createBundles(db: Database, dataDirectory: string): Bundles {
     async removeUnused() {
       const names = await readdir(directory).catch(() => [])
       // From here on nothing is awaited: what is not needed now cannot become so meanwhile.
-      const needed = new Set([...listBundles(db), ...holds.keys()])
+      const needed = new Set([...listBundles(db), ...holds.names()])
       for (const name of names) if (!needed.has(name)) rmSync(pathOf(name), { force: true })
     },
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createHolds } from '../../async/hold.ts'
 import { findPlugin } from '../../db/backends.ts'
 import { keepSpawned } from '../../environment/server-side-processes.ts'
 import { ApiError } from '../../errors.ts'
@@ -7,7 +8,9 @@ import type { Environments } from '../runtime.ts'
 
 export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
   const kept = new Map<string, EnvironmentProcesses>()
-  const held = new Map<string, number>()
+  const holds = createHolds()
+  /** Since `takeHeld` was last asked. */
+  let held = new Set<string>()
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
     if (backend) return backend
@@ -32,19 +35,12 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
       return processes
     },
     hold(environmentId) {
-      const count = (by: number) => held.set(environmentId, (held.get(environmentId) ?? 0) + by)
-      let isHeld = true
-      count(1)
-      return {
-        [Symbol.dispose]() {
-          if (isHeld) count(-1)
-          isHeld = false
-        },
-      }
+      held.add(environmentId)
+      return holds.hold(environmentId)
     },
     takeHeld() {
-      const ids = [...held.keys()]
-      for (const [id, count] of held) if (count === 0) held.delete(id)
+      const ids = [...held]
+      held = new Set(holds.names())
       return ids
     },
     async destroy(sandbox) {

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createKeyedLock } from '../../async/lock.ts'
 import { writeWhenFree } from '../../db/busy.ts'
 import { findNetwork, saveNetwork } from '../../db/sandboxes.ts'
 import type { EgressCounts } from '../../egress/egress.ts'
@@ -18,7 +19,6 @@ export interface NetworkRequest {
 
 export function createNetworks(db: Database, { network: mode, networkPrivate: ceiling }: Config): Networks {
   const prepared = new Map<string, SandboxNetwork>()
-  const changing = new Map<string, Promise<unknown>>()
   return {
     policyOf(environmentId) {
       const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
@@ -29,13 +29,7 @@ export function createNetworks(db: Database, { network: mode, networkPrivate: ce
       if (network) prepared.set(environmentId, network)
       else prepared.delete(environmentId)
     },
-    inTurn(environmentId, change) {
-      const mine = (changing.get(environmentId) ?? Promise.resolve()).then(change, change)
-      changing.set(environmentId, mine)
-      const done = () => changing.get(environmentId) === mine && changing.delete(environmentId)
-      mine.then(done, done)
-      return mine
-    },
+    inTurn: createKeyedLock(),
   }
 }
 

@@ -1,13 +1,14 @@
 import { closeSync, existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { excerpt } from '../../bounds.ts'
+import { type Descriptor, ownDescriptor } from '../../descriptor.ts'
 import type { ProcessExit, TerminalSize } from '../../plugin-api/index.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { proxyVariables } from '../wire/proxy-variables.ts'
 import { type CommandRequest, type ControlMessage, GuestError, type SpawnRequest } from '../wire/requests.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
 import type { OwnLimits } from './own-limits.ts'
-import { createInput, type Descriptor, descriptorOf, type Input, pump } from './pipes.ts'
+import { createInput, type Input, pump } from './pipes.ts'
 import { signal, type Trees } from './process-tree.ts'
 import type { Reaper } from './reaper.ts'
 import { look, startRefused } from './start-refused.ts'
@@ -144,7 +145,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
     },
     killTree,
     resize(size) {
-      if (pty && ends.stdout.isOpen) libc.resizeTerminal(ends.stdout.fd, size)
+      if (pty && ends.stdout.isOpen) libc.resizeTerminal(ends.stdout.number, size)
     },
   }
 }
@@ -168,13 +169,13 @@ interface Ends {
 
 function pipeEnds(libc: Libc, hasInput: boolean): Ends {
   const pipes = [libc.pipe('read'), libc.pipe('read')] as const
-  const [stdout, stderr] = [descriptorOf(pipes[0].readEnd), descriptorOf(pipes[1].readEnd)]
+  const [stdout, stderr] = [ownDescriptor(pipes[0].readEnd), ownDescriptor(pipes[1].readEnd)]
   const outputs = { stdout, stderr }
   if (!hasInput) {
     return { theirs: ['ignore', pipes[0].writeEnd, pipes[1].writeEnd], ours: [stdout, stderr], ...outputs }
   }
   const { readEnd, writeEnd } = libc.pipe('write')
-  const stdin = descriptorOf(writeEnd)
+  const stdin = ownDescriptor(writeEnd)
   return {
     theirs: [readEnd, pipes[0].writeEnd, pipes[1].writeEnd],
     ours: [stdin, stdout, stderr],
@@ -185,7 +186,7 @@ function pipeEnds(libc: Libc, hasInput: boolean): Ends {
 
 function terminalEnds(libc: Libc, size: TerminalSize): Ends {
   const { master, slave, path } = openTerminal(libc, size)
-  const stdout = descriptorOf(master)
+  const stdout = ownDescriptor(master)
   return {
     // The fourth is opened by the command itself, in its new session: so it gets the terminal as its own.
     theirs: [slave, slave, slave, Bun.file(path)],

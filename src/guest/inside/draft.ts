@@ -1,6 +1,7 @@
 import { constants, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { copyFile, type FileHandle, open, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { codeOf } from '../../read/error-code.ts'
 
 /** A file that is written beside another, whose place it takes when it is whole. */
 export interface Draft {
@@ -107,4 +108,4 @@ async function moveTo(path: string, target: string): Promise<boolean> {
   }
 }
 
-const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
+const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error) ?? '')

@@ -4,6 +4,7 @@ import { basename, dirname, join, normalize } from 'node:path'
 import { excerpt } from '../../bounds.ts'
 import { permissionsOf } from '../../environment/permissions.ts'
 import type { FileInfo } from '../../plugin-api/index.ts'
+import { codeOf } from '../../read/error-code.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { GuestError } from '../wire/requests.ts'
 import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
@@ -94,7 +95,7 @@ export async function openRegular(path: string, flags: number) {
   }
 }
 
-const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
 
 interface Names {
   users: Map<bigint, string>

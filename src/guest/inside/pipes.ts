@@ -1,27 +1,8 @@
-import { closeSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
+import { createLock } from '../../async/lock.ts'
+import type { Descriptor } from '../../descriptor.ts'
+import { codeOf } from '../../read/error-code.ts'
 import type { Libc } from './libc.ts'
-
-/** A file descriptor that is closed once, whoever is first. */
-export interface Descriptor {
-  readonly fd: number
-  readonly isOpen: boolean
-  close(): void
-}
-
-export function descriptorOf(fd: number): Descriptor {
-  let isOpen = true
-  return {
-    fd,
-    get isOpen() {
-      return isOpen
-    },
-    close() {
-      if (!isOpen) return
-      isOpen = false
-      closeSync(fd)
-    },
-  }
-}
 
 /** Waits this long for a full pipe to be read before it tries again. */
 const FULL_PIPE_POLL_MS = 1
@@ -37,7 +18,7 @@ export function pump(
   take: (bytes: Uint8Array) => void | Promise<void>,
   { isGone, settleMs }: { isGone: () => boolean; settleMs: number },
 ): { drained(): Promise<void> } {
-  const reader = Bun.file(from.fd).stream().getReader()
+  const reader = Bun.file(from.number).stream().getReader()
   let isReading = false
   let moves = 0
   let moved = Promise.withResolvers<void>()
@@ -63,7 +44,7 @@ export function pump(
       from.close()
       move(false)
     })
-  const isEmpty = () => isReading && libc.pendingBytes(from.fd) === 0
+  const isEmpty = () => isReading && libc.pendingBytes(from.number) === 0
 
   return {
     async drained() {
@@ -94,23 +75,18 @@ export interface Input {
 }
 
 export function createInput(to: Descriptor): Input {
-  let turn: Promise<void> = Promise.resolve()
-  const inTurn = (work: () => void | Promise<void>) => {
-    const done = turn.then(work)
-    turn = done.catch(() => {})
-    return done
-  }
+  const lock = createLock()
   const writeAll = async (bytes: Uint8Array, isGone: () => boolean) => {
     for (let offset = 0; offset < bytes.byteLength && !isGone(); ) {
       if (!to.isOpen) throw new Error('nobody reads')
-      const written = writeSome(to.fd, bytes.subarray(offset))
+      const written = writeSome(to.number, bytes.subarray(offset))
       offset += written
       if (written === 0) await Bun.sleep(FULL_PIPE_POLL_MS)
     }
   }
   return {
-    write: (bytes, isGone) => inTurn(() => writeAll(bytes, isGone)),
-    end: () => void inTurn(() => to.close()),
+    write: (bytes, isGone) => lock(() => writeAll(bytes, isGone)),
+    end: () => void lock(() => to.close()),
   }
 }
 
@@ -118,7 +94,7 @@ function writeSome(fd: number, bytes: Uint8Array): number {
   try {
     return writeSync(fd, bytes)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0
+    if (codeOf(error) === 'EAGAIN') return 0
     throw error
   }
 }

@@ -3,6 +3,8 @@ import { createServer, type Socket } from 'node:net'
 import { excerpt } from '../../bounds.ts'
 import { ApiError } from '../../errors.ts'
 import type { EnvironmentProcesses } from '../../plugin-api/index.ts'
+import { codeOf } from '../../read/error-code.ts'
+import { isObject } from '../../read/json.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { Channel } from '../wire/channel.ts'
 import { json, PROTOCOL } from '../wire/frame.ts'
@@ -108,7 +110,8 @@ async function answer(call: Call, request: GuestRequest, { system, processes }: 
 
 function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
-  const { code = '', path = '' } = error as NodeJS.ErrnoException
+  const code = codeOf(error) ?? ''
+  const path = isObject(error) && typeof error.path === 'string' ? error.path : ''
   if (code === 'ENOENT') return { code: 'file_not_found', message: `No such file: ${excerpt(path)}` }
   if (code === 'ENOTDIR')
     return { code: 'file_not_found', message: `No such file: ${excerpt(path)} leads through what is no directory` }

@@ -1,6 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { bounds, excerpt } from '../../bounds.ts'
+import { messageOf } from '../../errors.ts'
+import { codeOf } from '../../read/error-code.ts'
 import { GuestError } from '../wire/requests.ts'
 
 interface Attempt {
@@ -11,9 +13,9 @@ interface Attempt {
 
 /** Why a command could not be started, in words: without the names of errors and of system calls. */
 export function startRefused(error: unknown, attempt: Attempt): GuestError {
-  const { code = '', message } = error as NodeJS.ErrnoException
+  const code = codeOf(error) ?? ''
   const isFull = code === 'EAGAIN' || code === 'ENOMEM'
-  const reason = reasonOf(code, attempt) ?? excerpt(message)
+  const reason = reasonOf(code, attempt) ?? excerpt(messageOf(error))
   return new GuestError(
     isFull ? 'sandbox_unavailable' : 'invalid_request',
     `The command could not be started: ${reason}`,

@@ -1,5 +1,6 @@
 import { appendFileSync, statSync, writeSync } from 'node:fs'
 import { messageOf } from '../../errors.ts'
+import { codeOf } from '../../read/error-code.ts'
 import { keepTools } from './keeper.ts'
 import { serveMcp } from './mcp.ts'
 import { serveRunner } from './runner.ts'
@@ -42,7 +43,7 @@ async function print(text: string): Promise<void> {
     try {
       offset += writeSync(1, bytes, offset)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+      if (codeOf(error) !== 'EAGAIN') throw error
       await new Promise(resolve => setTimeout(resolve, FULL_PIPE_POLL_MS))
     }
   }

@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream'
 import { messageOf } from '../../errors.ts'
 import { isObject, type JsonObject, parseJson } from '../../read/json.ts'
+import { lines } from '../../read/lines.ts'
 import type { Keeper } from './keeper.ts'
 
 /** Versions of the protocol that say all that is said here in the same words. */
@@ -8,10 +8,13 @@ const versions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
 const METHOD_NOT_FOUND = -32_601
 const INTERNAL_ERROR = -32_603
-const MAX_LINE_CHARS = 16 * 1024 * 1024
 
 /** Serves a keeper's tools by the Model Context Protocol, a message a line. Resolves when the input ends. */
-export async function serveMcp(keeper: Keeper, input: Readable, write: (line: string) => void): Promise<void> {
+export async function serveMcp(
+  keeper: Keeper,
+  input: AsyncIterable<Uint8Array>,
+  write: (line: string) => void,
+): Promise<void> {
   const calls = new Map<unknown, AbortController>()
   const send = (message: object) => write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 
@@ -56,14 +59,7 @@ export async function serveMcp(keeper: Keeper, input: Readable, write: (line: st
     )
   }
 
-  let held = ''
-  input.setEncoding('utf8')
-  for await (const text of input) {
-    const lines = (held + text).split('\n')
-    held = lines.pop() ?? ''
-    for (const line of lines) take(line)
-    if (held.length > MAX_LINE_CHARS) return
-  }
+  for await (const line of lines(input)) take(line)
 }
 
 class MethodNotFound extends Error {}

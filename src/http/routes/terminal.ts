@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { createLock } from '../../async/lock.ts'
 import type { Loan } from '../../async/shared-memory.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { outputOf, useProcesses } from '../../core/sandboxes/processes.ts'
@@ -73,7 +74,7 @@ function terminalOf(
   const gone = new AbortController()
   const { signal } = gone
   let drained = Promise.withResolvers<void>()
-  let turn: Promise<unknown> = Promise.resolve()
+  const lock = createLock()
   let unread = 0
   let pings: Timer | undefined
   let use: Disposable | undefined
@@ -92,14 +93,16 @@ function terminalOf(
     unread += size
     if (unread > MAX_UNREAD_BYTES) return peer.close(TOO_MUCH, 'the process does not read')
     if (loan?.grow(size) === false) return peer.close(TRY_LATER, 'too many bytes wait for processes that do not read')
-    turn = turn
-      .then(() => (signal.aborted ? undefined : work()))
-      // When the process has ended, its last output and its exit are still to be sent.
-      .catch(error => isEnded(error) || fail(peer, error))
-      .then(() => {
-        unread -= size
-        loan?.grow(-size)
-      })
+    void lock(async () => {
+      try {
+        if (!signal.aborted) await work()
+      } catch (error) {
+        // When the process has ended, its last output and its exit are still to be sent.
+        if (!isEnded(error)) fail(peer, error)
+      }
+      unread -= size
+      loan?.grow(-size)
+    })
   }
   const fail = (peer: Peer, error: unknown) => {
     if (signal.aborted) return
