@@ -11,7 +11,6 @@ import { watchLiveness } from './liveness.ts'
 
 export interface ContainerContext {
   engine: DockerEngine
-  /** Every environment that exists, by its id. */
   environments: Map<string, KeptEnvironment>
   /** How long a guest may be silent while a call waits for it. */
   silentMs: number
@@ -24,7 +23,6 @@ export interface ContainerToKeep {
   id: string
   imageId: string
   createdWith: CreatedWith
-  /** Present when the container was just started. */
   connection?: GuestConnection
 }
 

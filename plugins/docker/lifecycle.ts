@@ -19,13 +19,11 @@ export interface ContainerLifecycleOptions {
   /** Takes what processes inside connect to the proxy. */
   onProxy(socket: Duplex): void
   log(line: string): void
-  /** Directory of the guest, inside. */
   guestDirectory: string
   /** A guest that is silent for this long is given up. */
   silentMs: number
   /** Makes sure that the guest of this build is in its volume. */
   installGuest(): Promise<void>
-  /** Called once the container is removed. */
   onRemoved(): void
 }
 

@@ -13,9 +13,7 @@ const HELLO_WITHIN_MS = 30_000
 /** A container with a guest in it, and how to reach that guest. */
 export interface GuestContainer {
   engine: DockerEngine
-  /** Name of the container. */
   container: string
-  /** Directory of the guest, inside. */
   guestDirectory: string
   /** Takes connections of processes inside to the proxy. */
   onProxy(socket: Duplex): void

@@ -12,7 +12,6 @@ export interface BackendContext {
   installed: Installed
   userIdRanges: UserIdRanges
   reservations: Reservations
-  /** Every environment that exists, by its id. */
   environments: Map<string, KeptEnvironment>
   findLimits(): Promise<AvailableLimits>
   /** Takes what processes inside connect to the proxy. */

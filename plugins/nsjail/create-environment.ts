@@ -75,7 +75,6 @@ async function startFirst(context: BackendContext, environment: NewEnvironment):
   return started.value
 }
 
-/** Makes an environment's directory, with its disk. */
 async function makeFiles(paths: EnvironmentPaths, reservation: Reservation | undefined): Promise<void> {
   await mkdir(paths.directory, { mode: 0o700 })
   if (reservation?.disk) return rename(reservation.disk.image, paths.image)

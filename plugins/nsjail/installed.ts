@@ -10,7 +10,6 @@ export interface Installed {
   nsjail(): Promise<string>
   /** Directory with the guest's executable and libraries. */
   guest(): Promise<string>
-  /** Directory of the base that is made of the host. */
   hostBase(): Promise<string>
 }
 

@@ -14,7 +14,6 @@ export interface JailToKeep {
   paths: EnvironmentPaths
   record: EnvironmentRecord
   limits: AvailableLimits
-  /** Its jail, when it was just started. */
   started?: StartedJail
 }
 

@@ -20,9 +20,7 @@ export interface JailLifecycleOptions {
   limited: Controller[]
   /** Connects to its running jail, by the pid of nsjail. */
   join(nsjail: number): Promise<StartedJail>
-  /** Starts its jail, which does not run. */
   start(): Promise<StartedJail>
-  /** Called once the environment is removed. */
   onRemoved(): void
 }
 

@@ -7,7 +7,6 @@ import type { EnvironmentRecord } from './host/record.ts'
 import type { IdMapping } from './jail/config.ts'
 import type { Reservation } from './reservation.ts'
 
-/** An environment's disk at the start of its jail. */
 export interface DiskToMount {
   host: Host
   paths: EnvironmentPaths

@@ -26,11 +26,9 @@ export interface JailToRun {
   onProxy(socket: Duplex): void
 }
 
-/** Everything that a jail is put together from at its start. */
 export interface JailParts {
   staging: StagingMounts
   ids: IdMapping
-  /** What its cgroups limit. */
   limited: readonly Controller[]
   /** Files of its cgroups that take pids. */
   procsFiles: readonly string[]

@@ -59,13 +59,11 @@ export async function probeJail(host: Host, directory: string, nsjail: string, g
 }
 
 interface Trial {
-  /** Where the jail's configuration is written. */
   directory: string
   nsjail: string
   staging: StagingMounts
   ids: IdMapping
   base: string
-  /** For sh. */
   command: string
 }
 

@@ -45,10 +45,8 @@ const localDirectories = [
 ]
 
 export interface NewLayers {
-  /** The disk's directory. */
   disk: string
   base: string
-  /** The jail's root. */
   owner: Owner
   isHostBase: boolean
 }

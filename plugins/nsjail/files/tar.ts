@@ -158,9 +158,7 @@ function createInput(chunks: AsyncIterable<Uint8Array>) {
       for (let left = count; left > 0; ) left -= (await some(left)).byteLength
     },
     async drain(): Promise<void> {
-      while (!(await iterator.next()).done) {
-        // Padding.
-      }
+      while (!(await iterator.next()).done) {}
     },
   }
 }

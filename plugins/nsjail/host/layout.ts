@@ -24,9 +24,7 @@ export interface EnvironmentPaths {
   log: string
   /** Written by the launcher before it becomes nsjail: its pid, and the `key`. */
   pid: string
-  /** The data directory's key. */
   key: string
-  /** Name of its cgroups. */
   cgroup: string
   /** File system image that is the environment's disk, if images can be mounted here. */
   image: string
@@ -61,9 +59,7 @@ export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory,
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 export const preparedDisksDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
 
-/** Directory of the base that is made of the host. */
 export const hostBaseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
-/** Directory of the bases that were added by name. */
 export const namedBasesDirectory = (dataDirectory: string) => join(dataDirectory, 'bases')
 
 const PROBE_PREFIX = '.probe-'

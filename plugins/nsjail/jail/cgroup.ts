@@ -28,7 +28,6 @@ interface Setting {
 export interface Cgroups {
   /** Files that take the pids of processes that enter. */
   procsFiles: string[]
-  /** Controllers that limit the environment. */
   limited: Controller[]
 }
 
@@ -123,7 +122,6 @@ export async function leaveFormerCgroups(nsjail: number, id: string, procsFiles:
     const pids = await readFile(join(former, 'cgroup.procs'), 'utf8').catch(() => '')
     for (const pid of pids.split('\n').map(Number).filter(Boolean)) {
       if (!inside.has(await readPidNamespace(pid))) continue
-      // The process may have ended.
       for (const procsFile of procsFiles) await writeFile(procsFile, String(pid)).catch(() => {})
     }
   }

@@ -35,9 +35,7 @@ export interface JailSpec {
   processesPerUser?: number
   /** Number of processes for commands; the guest keeps the rest of the limit for its threads. */
   processes?: number
-  /** Largest file, in MiB. */
   fileSizeMb?: number
-  /** Program and arguments, as seen inside. */
   command: readonly string[]
 }
 

@@ -77,7 +77,6 @@ export async function listChildren(pid: number): Promise<number[]> {
   return children.split(' ').map(Number).filter(Boolean)
 }
 
-/** Reads the end of a jail's log. */
 export const readLogTail = async (paths: EnvironmentPaths) => tailOf(await readText(paths.log))
 
 export const writeConfig = (paths: EnvironmentPaths, config: string) => writeFile(paths.config, config, { mode: 0o600 })
