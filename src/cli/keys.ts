@@ -1,4 +1,4 @@
-import { createKey } from '../core/access/access.ts'
+import { createKey } from '../core/access/keys.ts'
 import { DEFAULT_TEAM } from '../core/access/teams.ts'
 import { listKeys, revokeKey } from '../db/keys.ts'
 import type { ApiKey } from '../model/key.ts'

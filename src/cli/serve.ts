@@ -1,5 +1,5 @@
 import { createApp } from '../app.ts'
-import { createKey } from '../core/access/access.ts'
+import { createKey } from '../core/access/keys.ts'
 import { DEFAULT_TEAM } from '../core/access/teams.ts'
 import { removeUnusedBundles } from '../core/agents/bundles.ts'
 import type { Config } from '../core/config.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../core/access/access.ts'
+import type { Caller } from '../core/access/caller.ts'
 import { type Admission, getContext, type RequestContext } from './context.ts'
 
 /** Who sent this request. Throws for one that came by a link, and for one that was not admitted. */

@@ -1,5 +1,5 @@
 import type { Loan } from '../async/shared-memory.ts'
-import type { Caller } from '../core/access/access.ts'
+import type { Caller } from '../core/access/caller.ts'
 import type { Visitor } from '../core/sandboxes/preview-links.ts'
 import { findPreviewAddress, type PreviewAddress } from './preview/address.ts'
 

@@ -1,4 +1,4 @@
-import { refusedKeyOf } from '../core/access/access.ts'
+import { findRefusedKey } from '../core/access/keys.ts'
 import { ApiError } from '../errors.ts'
 
 /** Logs each refused authentication: address, reason, and the id of a known key. Never the credential itself. */
@@ -28,7 +28,7 @@ export function watchStrangers(log: (line: string) => void, now: () => number = 
         unlogged += 1
         return
       }
-      const key = refusedKeyOf(error)
+      const key = findRefusedKey(error)
       log(`unauthorized: ${address}${key === undefined ? '' : `, key ${key}`}: ${error.message}`)
     },
   }

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { createKey, createToken } from '../../src/core/access/access.ts'
+import { createKey } from '../../src/core/access/keys.ts'
+import { createToken } from '../../src/core/access/tokens.ts'
 import { listKeys, revokeKey } from '../../src/db/keys.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { useApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { createKey } from '../../src/core/access/access.ts'
+import { createKey } from '../../src/core/access/keys.ts'
 import { createLink } from '../../src/core/sandboxes/preview-links.ts'
 import { revokeKey } from '../../src/db/keys.ts'
 import { findTeam } from '../../src/db/teams.ts'

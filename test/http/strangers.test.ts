@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createKey } from '../../src/core/access/access.ts'
+import { createKey } from '../../src/core/access/keys.ts'
 import { revokeKey } from '../../src/db/keys.ts'
 import { ApiError } from '../../src/errors.ts'
 import { watchStrangers } from '../../src/http/strangers.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { createKey } from '../../src/core/access/access.ts'
+import { createKey } from '../../src/core/access/keys.ts'
 import { revokeKey } from '../../src/db/keys.ts'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'

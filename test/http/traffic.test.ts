@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createKey } from '../../src/core/access/access.ts'
+import { createKey } from '../../src/core/access/keys.ts'
 import { outflow } from '../../src/http/outflow.ts'
 import { createShares } from '../../src/http/shares.ts'
 import { createTurns } from '../../src/http/turns.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { newApiKey } from '../../core/access/access.ts'
+import { newApiKey } from '../../core/access/keys.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { messageOf } from '../../errors.ts'
 import { keyNamesOf } from '../../gateway/providers.ts'

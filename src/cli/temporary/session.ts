@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Caller } from '../../core/access/access.ts'
+import type { Caller } from '../../core/access/caller.ts'
 import { readAgentFiles } from '../../core/agents/agent-files.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'

@@ -14,7 +14,7 @@ import type { Message } from '../../model/message.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Thread, ThreadPage, ThreadUsage } from '../../model/thread.ts'
 import { textOf } from '../../stream/message.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Throws thread_not_found, also for a thread of another sandbox or user. */

@@ -2,7 +2,7 @@ import { usageBy } from '../../db/model-calls.ts'
 import { roundUsd } from '../../db/usd.ts'
 import { ApiError } from '../../errors.ts'
 import type { GroupBy, UsageGroup, UsageSums } from '../../model/usage.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 
 export const usageGroups: readonly GroupBy[] = ['agent', 'thread', 'key', 'model', 'day']

@@ -1,4 +1,4 @@
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { useSandbox } from './use-sandbox.ts'
 

@@ -1,5 +1,5 @@
 import { type CommandOptions, type CommandResult, runCommand } from '../../environment/run-command.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertStartable } from './program.ts'
 import { useSandbox } from './use-sandbox.ts'

@@ -7,7 +7,7 @@ import { assertRules, type Layer, parseRules } from '../../egress/rules.ts'
 import { ApiError } from '../../errors.ts'
 import type { AgentOptions } from '../../model/agent.ts'
 import type { NetworkRules, Sandbox, SandboxNetwork } from '../../model/sandbox.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Config } from '../config.ts'
 import type { Networks, Runtime } from '../runtime.ts'
 

@@ -1,6 +1,7 @@
 import { ApiError } from '../../errors.ts'
 import { secretPrefixes } from '../../model/prefixes.ts'
-import { type Caller, type Grant, readGrant, writeGrant } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
+import { type Grant, readGrant, writeGrant } from '../access/grants.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from './sandboxes.ts'
 

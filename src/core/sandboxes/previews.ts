@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { PortHost } from '../../plugin-api/index.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertLeadsTo, type Visitor } from './preview-links.ts'
 import { getSandbox } from './sandboxes.ts'

@@ -7,7 +7,7 @@ import type {
   ProcessInfo,
   StartOptions,
 } from '../../plugin-api/index.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { assertStartable } from './program.ts'
 import { type SandboxUse, useSandbox } from './use-sandbox.ts'

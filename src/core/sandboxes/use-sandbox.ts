@@ -1,6 +1,6 @@
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Environment } from '../../plugin-api/index.ts'
-import type { Caller } from '../access/access.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from './sandboxes.ts'
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { excerpt } from '../../bounds.ts'
-import { assertKey } from '../../core/access/access.ts'
+import { assertKey } from '../../core/access/caller.ts'
 import { isSlug } from '../../core/agents/agent-files.ts'
 import { type DeployRequest, deployAgent } from '../../core/deploy/deploy.ts'
 import type { Runtime } from '../../core/runtime.ts'

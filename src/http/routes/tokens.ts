@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { createToken } from '../../core/access/access.ts'
+import { createToken } from '../../core/access/tokens.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
 import { optionalJson } from '../body.ts'

@@ -1,4 +1,4 @@
-import { authenticate } from '../../core/access/access.ts'
+import { authenticate } from '../../core/access/authenticate.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { readLink } from '../../core/sandboxes/preview-links.ts'
 import type { AppServer } from '../app-server.ts'

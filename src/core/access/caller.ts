@@ -1,0 +1,44 @@
+import { findKey } from '../../db/keys.ts'
+import { getTeamName } from '../../db/teams.ts'
+import { ApiError } from '../../errors.ts'
+import type { Runtime } from '../runtime.ts'
+
+/** The sender of a request. A caller with a token sees what its team has, within the token's scope. */
+export interface Caller {
+  teamId: string
+  /** The API key that calls, or that made the token; undefined for the configured one. */
+  keyId?: string
+  token?: TokenScope
+  /** When the token expires, in seconds since 1970. */
+  expires?: number
+}
+
+export interface TokenScope {
+  /** Slugs; undefined: every agent of the team. */
+  agents?: string[]
+  /** The caller sees only what this end user made. */
+  userId?: string
+}
+
+/** Throws forbidden when the caller's token is for other agents. */
+export function assertAgent({ token }: Caller, slug: string): void {
+  if (token?.agents && !token.agents.includes(slug)) {
+    throw new ApiError('forbidden', 'The token is not for this agent.')
+  }
+}
+
+/** Throws forbidden for a browser's token. */
+export function assertKey({ token }: Caller, what: string): void {
+  if (token) throw new ApiError('forbidden', `A token cannot ${what}: use an API key.`)
+}
+
+/** Describes the key and team of a caller, for a client that wants to show them. Throws forbidden for a token. */
+export function describeCaller({ db }: Runtime, caller: Caller) {
+  assertKey(caller, 'ask whose it is')
+  const { teamId, keyId } = caller
+  const name = (keyId !== undefined && findKey(db, keyId)?.name) || 'api-key'
+  const teamName = getTeamName(db, teamId)
+  // Tools that deploy print these names of a person and a team: a key stands for its holder here.
+  const user = { id: keyId ?? null, name, displayName: name, username: name, email: null }
+  return { id: keyId ?? null, name, user, team: { id: teamId, name: teamName, slug: teamName } }
+}

@@ -1,0 +1,42 @@
+import type { Database } from 'bun:sqlite'
+import { randomBytes } from 'node:crypto'
+import { insertKey } from '../../db/keys.ts'
+import { ApiError } from '../../errors.ts'
+import type { ApiKey } from '../../model/key.ts'
+import { secretPrefixes } from '../../model/prefixes.ts'
+import { ensureTeamWithEcho } from './teams.ts'
+
+/** A new secret in the format of API keys. */
+export const newApiKey = (): string => secretPrefixes.apiKey + randomBytes(30).toString('base64url')
+
+/** Makes a team's key. The secret is only returned here; the database has its hash. */
+export function createKey(
+  db: Database,
+  input: { team: string; name: string; expiresAt?: string },
+): { key: string; row: ApiKey } {
+  const key = newApiKey()
+  const { team, ...rest } = input
+  const row = insertKey(db, {
+    ...rest,
+    teamId: ensureTeamWithEcho(db, team).id,
+    hash: hashKey(key),
+    hint: key.slice(-4),
+  })
+  return { key, row }
+}
+
+export const hashKey = (secret: string): string => new Bun.CryptoHasher('sha256').update(secret).digest('hex')
+
+/** Throws unauthorized for a key that was revoked or has expired. `name`: the key in the message. */
+export function assertUsable({ id, revokedAt, expiresAt }: ApiKey, name: string): void {
+  const isExpired = expiresAt !== undefined && expiresAt <= new Date().toISOString()
+  if (!revokedAt && !isExpired) return
+  const refusal = new ApiError('unauthorized', `${name} ${revokedAt ? 'was revoked' : 'has expired'}.`)
+  refusedKeys.set(refusal, id)
+  throw refusal
+}
+
+const refusedKeys = new WeakMap<ApiError, string>()
+
+/** Finds the id of the key that was refused: for the operator, never for the caller. Undefined for an unknown key. */
+export const findRefusedKey = (error: ApiError): string | undefined => refusedKeys.get(error)

@@ -1,0 +1,28 @@
+import type { Database } from 'bun:sqlite'
+import { secretPrefixes } from '../../model/prefixes.ts'
+import type { Runtime } from '../runtime.ts'
+import { assertKey, type Caller, type TokenScope } from './caller.ts'
+import { type Grant, readGrant, writeGrant } from './grants.ts'
+
+const PREFIX = secretPrefixes.token
+
+/** Makes a signed token of the caller's team, for a browser. Throws forbidden for a caller that has a token itself. */
+export function createToken(
+  { db }: Runtime,
+  caller: Caller,
+  { lifetimeMs, ...scope }: TokenScope & { lifetimeMs: number },
+): { token: string; expiresAt: string } {
+  assertKey(caller, 'make tokens')
+  const expires = Math.floor((Date.now() + lifetimeMs) / 1000)
+  const { teamId, keyId } = caller
+  const grant: Grant = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
+  return { token: writeGrant(db, PREFIX, grant), expiresAt: new Date(expires * 1000).toISOString() }
+}
+
+export const isToken = (credential: string): boolean => credential.startsWith(PREFIX)
+
+/** Returns the caller that a token stands for. Throws unauthorized. */
+export function readToken(db: Database, token: string): Caller {
+  const { teamId, keyId, expires, ...scope } = readGrant(db, PREFIX, token)
+  return { teamId, token: scope, expires, ...(keyId !== undefined && { keyId }) }
+}
