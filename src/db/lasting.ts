@@ -18,7 +18,7 @@ interface Syncs {
 
 const all = new WeakMap<Database, Syncs>()
 
-function syncsOf(db: Database): Syncs {
+function getSyncs(db: Database): Syncs {
   const found = all.get(db)
   if (found) return found
   const syncs: Syncs = { isMarked: false, syncedChanges: countChanges(db), running: undefined, next: undefined }
@@ -28,12 +28,12 @@ function syncsOf(db: Database): Syncs {
 
 /** Says that the transaction at hand has to be on the disk before anyone hears of it. */
 export function mustLast(db: Database): void {
-  syncsOf(db).isMarked = true
+  getSyncs(db).isMarked = true
 }
 
 /** Resolves when all that `mustLast` was said of is on the disk. Rejects when the disk fails. */
 export function lasting(db: Database): Promise<void> {
-  const { isMarked, next, running } = syncsOf(db)
+  const { isMarked, next, running } = getSyncs(db)
   if (isMarked) return sync(db)
   // What was marked before may be on its way.
   return next ?? running ?? Promise.resolve()
@@ -41,7 +41,7 @@ export function lasting(db: Database): Promise<void> {
 
 /** Resolves when all that was committed so far is on the disk. Calls that wait at the same time share one sync. */
 export function sync(db: Database): Promise<void> {
-  const syncs = syncsOf(db)
+  const syncs = getSyncs(db)
   syncs.next ??= (syncs.running ?? Promise.resolve())
     .catch(() => {})
     .then(() => {
@@ -66,7 +66,7 @@ const SYNC_MS = 1000
 /** Keeps what may be lost to the last second. `onFailure` hears of a disk that fails, each time. */
 export function syncEachSecond(db: Database, onFailure: (error: unknown) => void): Disposable {
   const timer = setInterval(() => {
-    if (countChanges(db) !== syncsOf(db).syncedChanges) sync(db).catch(onFailure)
+    if (countChanges(db) !== getSyncs(db).syncedChanges) sync(db).catch(onFailure)
   }, SYNC_MS)
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }

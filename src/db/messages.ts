@@ -41,7 +41,7 @@ export function lastMessages(
       `select ${columns} from messages where thread_id = $threadId and position < $before order by position desc limit $limit`,
     )
     .iterate({ threadId, before, limit: bounds.messages })
-  return within(rows, bounds).reverse().map(toMessage)
+  return takePage(rows, bounds).reverse().map(toMessage)
 }
 
 /** The messages that come after a position, oldest first, and the position of the last of them; undefined at the end. */
@@ -56,12 +56,12 @@ export function nextMessages(
       `select ${columns}, position from messages where thread_id = $threadId and position > $after order by position limit $limit`,
     )
     .iterate({ threadId, after, limit: bounds.messages })
-  const page = within(rows, bounds)
+  const page = takePage(rows, bounds)
   const last = page.at(-1)?.position
   return last === undefined ? undefined : { messages: page.map(toMessage), last }
 }
 
-function within<Found extends Row>(rows: Iterable<Found>, bounds: MessageBounds): Found[] {
+function takePage<Found extends Row>(rows: Iterable<Found>, bounds: MessageBounds): Found[] {
   const page: Found[] = []
   let characters = 0
   for (const row of rows) {

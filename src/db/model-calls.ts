@@ -48,7 +48,7 @@ const sums = `count(*) as calls, coalesce(sum(input_tokens), 0) as inputTokens,
   coalesce(sum(output_tokens), 0) as outputTokens, coalesce(sum(cache_read_tokens), 0) as cacheReadTokens,
   coalesce(sum(cache_write_tokens), 0) as cacheWriteTokens, coalesce(sum(cost_usd), 0) as costUsd`
 
-const exact = <Sums extends UsageSums>(row: Sums): Sums => ({ ...row, costUsd: roundUsd(row.costUsd) })
+const withRoundedCost = <Sums extends UsageSums>(row: Sums): Sums => ({ ...row, costUsd: roundUsd(row.costUsd) })
 
 /** A team's calls that began from `from` until before `to`, in groups by their key. */
 export const usageBy = (
@@ -63,12 +63,12 @@ export const usageBy = (
        where team_id = $teamId and started_at >= $from and started_at < $to group by 1 order by 1`,
     )
     .all({ teamId, from, to })
-    .map(exact)
+    .map(withRoundedCost)
 
 /** What a run's calls used; undefined when it made none. */
 export function usageOfRun(db: Database, runId: string): UsageSums | undefined {
   const row = db
     .query<UsageSums, { runId: string }>(`select ${sums} from model_calls where run_id = $runId`)
     .get({ runId })
-  return row && row.calls > 0 ? exact(row) : undefined
+  return row && row.calls > 0 ? withRoundedCost(row) : undefined
 }

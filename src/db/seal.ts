@@ -31,7 +31,7 @@ export function seal(db: Database, text: string, column: string, id: string): st
   const key = findKey(db) ?? makeKey(db)
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key.bytes, nonce)
-  cipher.setAAD(placeOf(column, id))
+  cipher.setAAD(toAdditionalData(column, id))
   const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
   return [PREFIX, key.name, sealed.toString('base64')].join(':')
 }
@@ -47,7 +47,7 @@ export function unseal(db: Database, stored: string, column: string, id: string)
   }
   const bytes = Buffer.from(data, 'base64')
   const decipher = createDecipheriv(CIPHER, key.bytes, bytes.subarray(0, NONCE_BYTES))
-  decipher.setAAD(placeOf(column, id))
+  decipher.setAAD(toAdditionalData(column, id))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
   return Buffer.concat([text, decipher.final()]).toString('utf8')
@@ -94,7 +94,7 @@ const keyNames = (db: Database): { name: string; rows: number }[] =>
 /** Whether there is a variable at all: what holds none is stored as it is, and wants no key. */
 export const isSecretEnvs = (envs: unknown): boolean => isObject(envs) && Object.keys(envs).length > 0
 
-const placeOf = (column: string, id: string): Buffer => Buffer.from(`${column} ${id}`)
+const toAdditionalData = (column: string, id: string): Buffer => Buffer.from(`${column} ${id}`)
 
 const keyFile = (db: Database): string => join(dirname(db.filename), 'threadbox.key')
 

@@ -5,7 +5,7 @@ import type { Caller } from '../../core/access/caller.ts'
 import { readAgentFiles } from '../../core/agents/agent-files.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'
-import { createSandbox, limitsOf, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { createSandbox, removeSandbox, withoutZeroLimits } from '../../core/sandboxes/sandboxes.ts'
 import { runSetUp } from '../../core/sandboxes/set-up.ts'
 import { findAgent, saveAgent } from '../../db/agents.ts'
 import { wordsOf } from '../../errors.ts'
@@ -124,7 +124,7 @@ async function useSandbox(
     }
     progress.end()
     const code = await use({ runtime, caller, sandbox, environment, agent: agent.slug, signal })
-    const { diskMb } = limitsOf({ ...config.limits, ...agent.sandbox.limits })
+    const { diskMb } = withoutZeroLimits({ ...config.limits, ...agent.sandbox.limits })
     const maxBytes = diskMb === undefined ? Number.POSITIVE_INFINITY : diskMb * 1024 * 1024
     if (oneOff.outs.length > 0) progress.say('copying files out')
     const problems = await copyOut(environment, oneOff.outs, { cwd: sandbox.cwd, maxBytes })

@@ -160,7 +160,7 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
   for (const file of files) {
     try {
       const value = readJson(await readFile(file, 'utf8'))
-      const faults = [...faultsOf(value), ...engineFaults(value, engines), ...limitFaults(value)]
+      const faults = [...findFaults(value), ...findEngineFaults(value, engines), ...findLimitFaults(value)]
       problems.push(...faults.map(fault => `${file}: ${fault}`))
       if (faults.length === 0) agents.push(readAgent(value))
     } catch (error) {
@@ -175,7 +175,7 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
 const MOST_FAULTS = 20
 
 /** All fields that are wrong, a line each. */
-function faultsOf(value: unknown): string[] {
+function findFaults(value: unknown): string[] {
   const faults = new Map<string, string>()
   for (const issue of Value.Errors(AgentFile, value)) {
     const { field, what } = faultOf(issue)
@@ -187,7 +187,7 @@ function faultsOf(value: unknown): string[] {
   return [...faults.values()]
 }
 
-function engineFaults(value: unknown, engines: readonly string[]): string[] {
+function findEngineFaults(value: unknown, engines: readonly string[]): string[] {
   const engine = objectOf(value)?.engine
   if (typeof engine !== 'string' || engines.includes(engine)) return []
   return [
@@ -195,7 +195,7 @@ function engineFaults(value: unknown, engines: readonly string[]): string[] {
   ]
 }
 
-function limitFaults(value: unknown): string[] {
+function findLimitFaults(value: unknown): string[] {
   const limits = objectOf(objectOf(objectOf(value)?.sandbox)?.limits) ?? {}
   const numbers = Object.entries(limits).filter(([, limit]) => typeof limit === 'number' && limit > 0)
   return faultsOfLimits(Object.fromEntries(numbers)).map(([name, what]) => `sandbox.limits.${name}: ${what}`)
@@ -203,7 +203,7 @@ function limitFaults(value: unknown): string[] {
 
 /** Throws with every field that is wrong. */
 export function readAgent(value: unknown): AgentInput {
-  if (!Value.Check(AgentFile, value)) throw new Error(faultsOf(value).join('\n'))
+  if (!Value.Check(AgentFile, value)) throw new Error(findFaults(value).join('\n'))
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
   assertRules('options.networkDenyOut', options.networkDenyOut ?? [])

@@ -29,19 +29,19 @@ export function getAgent({ db }: Runtime, caller: Caller, slug: string): Agent {
 }
 
 /** Throws forbidden for a token. */
-export function agentsOf({ db }: Runtime, caller: Caller): VersionedAgent[] {
+export function listVersionedAgents({ db }: Runtime, caller: Caller): VersionedAgent[] {
   assertKey(caller, 'manage agents')
-  return listAgents(db, caller.teamId).map(agent => versioned(agent, listDeployments(db, agent.id)))
+  return listAgents(db, caller.teamId).map(agent => toVersioned(agent, listDeployments(db, agent.id)))
 }
 
 /** Throws agent_not_found, and forbidden for a token. */
-export function agentOf(runtime: Runtime, caller: Caller, slug: string): VersionedAgent {
+export function getVersionedAgent(runtime: Runtime, caller: Caller, slug: string): VersionedAgent {
   assertKey(caller, 'manage agents')
   const agent = getAgent(runtime, caller, slug)
-  return versioned(agent, listDeployments(runtime.db, agent.id))
+  return toVersioned(agent, listDeployments(runtime.db, agent.id))
 }
 
-const versioned = (agent: Agent, deployments: DeploymentSummary[]): VersionedAgent => ({
+const toVersioned = (agent: Agent, deployments: DeploymentSummary[]): VersionedAgent => ({
   agent,
   deployments,
   active: deployments.find(({ id }) => id === agent.deploymentId),
@@ -49,16 +49,16 @@ const versioned = (agent: Agent, deployments: DeploymentSummary[]): VersionedAge
 
 /** With its versions, variables and logs. Its sandboxes stay. */
 export async function deleteAgent(runtime: Runtime, caller: Caller, slug: string): Promise<void> {
-  agentOf(runtime, caller, slug)
+  getVersionedAgent(runtime, caller, slug)
   removeAgent(runtime.db, caller.teamId, slug)
   await removeUnusedBundles(runtime)
 }
 
 /** Makes an agent what one of its versions was; without a number, what it was before. Throws not_found, conflict. */
-export function rollBack(runtime: Runtime, caller: Caller, slug: string, version: number | undefined): Deployment {
+export function rollBackAgent(runtime: Runtime, caller: Caller, slug: string, version: number | undefined): Deployment {
   const { db } = runtime
   return inTransaction(db, () => {
-    const { agent, deployments, active } = agentOf(runtime, caller, slug)
+    const { agent, deployments, active } = getVersionedAgent(runtime, caller, slug)
     const earlier = deployments.find(each => active === undefined || each.version < active.version)
     const chosen = version === undefined ? earlier : deployments.find(each => each.version === version)
     const target = chosen && findDeployment(db, chosen.id)
@@ -71,8 +71,8 @@ export function rollBack(runtime: Runtime, caller: Caller, slug: string, version
 }
 
 /** The names of an agent's variables. */
-export function variablesOf(runtime: Runtime, caller: Caller, slug: string): string[] {
-  return Object.keys(agentEnv(runtime.db, agentOf(runtime, caller, slug).agent.id)).sort()
+export function listVariables(runtime: Runtime, caller: Caller, slug: string): string[] {
+  return Object.keys(agentEnv(runtime.db, getVersionedAgent(runtime, caller, slug).agent.id)).sort()
 }
 
 /** Sets one, or takes it away: new sandboxes have it so. The names of all that there are then. */
@@ -83,11 +83,11 @@ export function setVariable(
   { key, value }: { key: string; value?: string },
 ): string[] {
   const { db } = runtime
-  const names = variablesOf(runtime, caller, slug)
+  const names = listVariables(runtime, caller, slug)
   if (value !== undefined && !names.includes(key) && names.length >= MAX_VARIABLES) {
     throw new ApiError('conflict', `${slug} has ${MAX_VARIABLES} variables, and can have no more.`)
   }
-  const { agent } = agentOf(runtime, caller, slug)
+  const { agent } = getVersionedAgent(runtime, caller, slug)
   const env = setAgentVariable(db, agent.id, key, value)
   const text = `The variable ${key} was ${value === undefined ? 'taken away' : 'set'}.`
   logAgent(db, agent.id, { source: 'deploy', level: 'info', text })

@@ -42,7 +42,7 @@ export interface Asked {
  * What is to be answered. Throws invalid_request when there is nothing, and nothing_to_continue when the last message is
  * the agent's own: who posts that waits for no answer to an old question, and would pay for it again and again.
  */
-export function askedOf({ messages, trigger, messageId }: Identified): Asked {
+export function findQuestion({ messages, trigger, messageId }: Identified): Asked {
   const isAgain = trigger === 'regenerate-message'
   const said = isAgain ? untilRegenerated(messages, messageId) : messages
   const index = said.findLastIndex(({ role }) => role === 'user')

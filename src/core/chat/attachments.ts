@@ -36,10 +36,10 @@ export async function* withAttachments(
         parts.push(part)
         continue
       }
-      const name = nameOf(part, index)
+      const name = chooseName(part, index)
       try {
-        const bytes = bytesOf(part.url)
-        const text = textOf(bytes)
+        const bytes = decodeUrl(part.url)
+        const text = decodeText(bytes)
         if (text !== undefined && text.length <= Math.min(room, MAX_INLINE_CHARS)) {
           room -= text.length
           parts.push(say(`The user attached the file ${name}:\n<file name="${name}">\n${text}\n</file>`))
@@ -64,7 +64,7 @@ const isAttached = ({ type, url, mediaType }: MessagePart): boolean =>
   type === 'file' && !(typeof url === 'string' && url.startsWith('data:image/') && images.has(String(mediaType)))
 
 /** An address is never fetched: it may be one that the user must not reach. */
-function bytesOf(url: unknown): Buffer {
+function decodeUrl(url: unknown): Buffer {
   const comma = typeof url === 'string' && url.startsWith('data:') ? url.indexOf(',') : -1
   if (typeof url !== 'string' || comma < 0)
     throw new Error('only what lies in the message itself (a data: URL) is taken.')
@@ -73,7 +73,7 @@ function bytesOf(url: unknown): Buffer {
   return Buffer.from(decodeURIComponent(data))
 }
 
-function textOf(bytes: Buffer): string | undefined {
+function decodeText(bytes: Buffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return text.includes('\0') || text.startsWith('%PDF-') ? undefined : text
@@ -82,7 +82,7 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-const nameOf = ({ filename }: MessagePart, index: number): string =>
+const chooseName = ({ filename }: MessagePart, index: number): string =>
   safe(typeof filename === 'string' ? posix.basename(filename) : '') || `file-${index + 1}`
 
 /** A name that is one everywhere: in a path, and between quotes. */

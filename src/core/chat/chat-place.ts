@@ -5,7 +5,7 @@ import type { Sandbox } from '../../model/sandbox.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { createSandbox, getSandbox } from '../sandboxes/sandboxes.ts'
-import { actingFor, findPlace, findSandbox, inOrder, keepPlace, type Place, placeholderOf } from './conversations.ts'
+import { actAs, findPlace, findSandbox, keepPlace, oneByOne, type Place, placeholderName } from './conversations.ts'
 import { createThread, getThread } from './threads.ts'
 
 /** What of a chat says where it takes place. */
@@ -23,7 +23,7 @@ export interface PlaceRequest {
  * Where a chat takes place, by the contract's four rules. With an `id` it goes on where the conversation of this name is,
  * unless a thread is named; the rules then hold for its first message.
  */
-export async function placeOf(
+export async function choosePlace(
   runtime: Runtime,
   caller: Caller,
   agentSlug: string,
@@ -35,8 +35,8 @@ export async function placeOf(
     throw new ApiError('invalid_request', 'threadId: requires sandboxId', { field: 'threadId' })
   }
   const asked = sandboxId === undefined ? undefined : getSandbox(runtime, caller, sandboxId)
-  const hasName = id !== '' && id !== placeholderOf(agentSlug)
-  const named = { caller, acting: actingFor(caller, externalUserId), agentSlug, name: id }
+  const hasName = id !== '' && id !== placeholderName(agentSlug)
+  const named = { caller, acting: actAs(caller, externalUserId), agentSlug, name: id }
   if (asked && threadId !== undefined) {
     const place = { sandbox: asked, thread: getThread(runtime, caller, asked, threadId) }
     if (hasName && !isOwnId(place, id)) keepPlace(runtime, named, place, asked.id)
@@ -53,7 +53,7 @@ export async function placeOf(
     const sandbox = await makeIn(asked)
     return { sandbox, thread: createThread(runtime, caller, sandbox, request) }
   }
-  return inOrder(runtime, named, async () => {
+  return oneByOne(runtime, named, async () => {
     signal.throwIfAborted()
     const there = asked ?? findSandbox(runtime, named.acting, id)
     const known = findPlace(runtime, named, there ?? null)

@@ -13,12 +13,12 @@ import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { withOperatorChoices } from '../agents/operator-choices.ts'
 import type { Runtime } from '../runtime.ts'
-import { type Asked, askedOf, type Identified, identify, type Posted } from './asked.ts'
-import { type PlaceRequest, placeOf } from './chat-place.ts'
+import { type Asked, findQuestion, type Identified, identify, type Posted } from './asked.ts'
+import { choosePlace, type PlaceRequest } from './chat-place.ts'
 import { planTurn } from './plan-turn.ts'
 import { cutThread } from './threads.ts'
 import { runTurn } from './turn.ts'
-import { type ChatOptions, withinAgent } from './turn-options.ts'
+import { type ChatOptions, limitToAgent } from './turn-options.ts'
 
 export interface ChatRequest extends Posted, PlaceRequest {
   background: boolean
@@ -43,8 +43,8 @@ export async function startChat(
   getEngine(runtime, current)
   await runtime.diskSpace.assertEnough()
   const identified = identify(request)
-  const asked = askedOf(identified)
-  const { sandbox, thread } = await placeOf(runtime, caller, slug, request, signal)
+  const asked = findQuestion(identified)
+  const { sandbox, thread } = await choosePlace(runtime, caller, slug, request, signal)
   const { id, sandboxId } = thread
   while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
   const agent = asOfSandbox(runtime.db, current, sandbox)
@@ -94,7 +94,7 @@ const startRun = (
       ...(systemPrompt !== undefined && { systemPrompt }),
       ...(thread.engineSessionId !== undefined && !cut && { engineSessionId: thread.engineSessionId }),
     }
-    const { turnOptions, budgets } = withinAgent(agent.options, request.options)
+    const { turnOptions, budgets } = limitToAgent(agent.options, request.options)
     const chat = { ...place, threadId: thread.id, turn, options: turnOptions, budgets }
     const init = {
       threadId: thread.id,

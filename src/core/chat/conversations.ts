@@ -30,15 +30,15 @@ export interface Named {
 }
 
 /** What clients send while they know no sandbox. It names nothing: many chats share it. */
-export const placeholderOf = (slug: string): string => `sandbox-${slug}`
+export const placeholderName = (slug: string): string => `sandbox-${slug}`
 
 /** A key's request for an end user reaches what a token of that user would. */
-export const actingFor = (caller: Caller, externalUserId: string | undefined): Caller =>
+export const actAs = (caller: Caller, externalUserId: string | undefined): Caller =>
   externalUserId === undefined || caller.token?.userId !== undefined
     ? caller
     : { ...caller, token: { ...caller.token, userId: externalUserId } }
 
-const nameFor = ({ teamId, token }: Caller, agentSlug: string, name: string): ConversationName => ({
+const toConversationName = ({ teamId, token }: Caller, agentSlug: string, name: string): ConversationName => ({
   teamId,
   agentSlug,
   name,
@@ -63,7 +63,7 @@ export function findPlace(runtime: Runtime, { caller, acting, agentSlug, name }:
   const sandboxId = sandbox?.id ?? findSandboxOfThread(runtime.db, caller.teamId, name)
   const direct = sandboxId === undefined ? undefined : placeIn(sandboxId, name)
   if (direct) return direct
-  const named = listConversations(runtime.db, nameFor(acting, agentSlug, name))
+  const named = listConversations(runtime.db, toConversationName(acting, agentSlug, name))
   for (const each of sandbox === undefined ? named : fitting(named, sandbox?.id ?? null)) {
     const place = placeIn(each.sandboxId, each.threadId)
     if (place) return place
@@ -92,19 +92,19 @@ export const keepPlace = (
   { acting, agentSlug, name }: Named,
   { thread }: Place,
   askedSandboxId: string | null,
-): void => saveConversation(db, nameFor(acting, agentSlug, name), { askedSandboxId, threadId: thread.id })
+): void => saveConversation(db, toConversationName(acting, agentSlug, name), { askedSandboxId, threadId: thread.id })
 
 const tails = new WeakMap<Database, Map<string, Promise<void>>>()
 
 /** Does one after the other what is asked for under one name: two first messages at once are of one conversation. */
-export async function inOrder<Result>(
+export async function oneByOne<Result>(
   { db }: Runtime,
   { acting, agentSlug, name }: Named,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const ofAll = tails.get(db) ?? new Map<string, Promise<void>>()
   tails.set(db, ofAll)
-  const key = JSON.stringify(nameFor(acting, agentSlug, name))
+  const key = JSON.stringify(toConversationName(acting, agentSlug, name))
   const result = (ofAll.get(key) ?? Promise.resolve()).then(work)
   const tail = result.then(
     () => {},

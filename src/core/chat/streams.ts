@@ -5,8 +5,8 @@ import type { Receipt } from '../../runs/run.ts'
 import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import type { Runtime } from '../runtime.ts'
-import { actingFor, findPlace, findSandbox, placeholderOf } from './conversations.ts'
-import { threadsOf } from './threads.ts'
+import { actAs, findPlace, findSandbox, placeholderName } from './conversations.ts'
+import { listVisibleThreads } from './threads.ts'
 
 /** How a request names a stream. */
 export interface StreamName {
@@ -39,11 +39,11 @@ export function findStream(
   { name, threadId, sandboxId, externalUserId }: StreamName,
 ): Stream | undefined {
   getAgent(runtime, caller, agentSlug)
-  const acting = actingFor(caller, externalUserId)
+  const acting = actAs(caller, externalUserId)
   const asked = sandboxId === undefined ? undefined : findSandbox(runtime, caller, sandboxId)
   if (sandboxId !== undefined && !asked) return undefined
   const named = asked ? undefined : findSandbox(runtime, acting, name)
-  if (threadId === undefined && name === placeholderOf(agentSlug)) return undefined
+  if (threadId === undefined && name === placeholderName(agentSlug)) return undefined
   const place = findPlace(runtime, { caller, acting, agentSlug, name: threadId ?? name }, asked ?? named)
   if (named && threadId === undefined) {
     return { caller: acting, sandbox: named, ...(place && { ownThreadId: place.thread.id }) }
@@ -56,7 +56,7 @@ export function findStream(
 /** As `findStream`, for who wants to end it. Throws sandbox_not_found for a name that leads nowhere. */
 export function getStream(runtime: Runtime, caller: Caller, agentSlug: string, names: StreamName): Stream | undefined {
   const stream = findStream(runtime, caller, agentSlug, names)
-  if (stream || names.name === placeholderOf(agentSlug)) return stream
+  if (stream || names.name === placeholderName(agentSlug)) return stream
   throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
 }
 
@@ -88,7 +88,7 @@ function threadIds(
   threadId: string | undefined,
 ): (string | undefined)[] {
   if (threadId !== undefined || caller.token?.userId === undefined) return [threadId]
-  const seen = new Set(threadsOf(runtime, caller, sandbox).map(({ id }) => id))
+  const seen = new Set(listVisibleThreads(runtime, caller, sandbox).map(({ id }) => id))
   const running = runtime.runs.active(sandbox.id).map(run => run.threadId)
   return [...new Set(running.filter(id => seen.has(id))).union(seen)]
 }

@@ -20,13 +20,17 @@ import type { Runtime } from '../runtime.ts'
 /** Throws thread_not_found, also for a thread of another sandbox or user. */
 export function getThread({ db }: Runtime, caller: Caller, sandbox: Sandbox, id: string): Thread {
   const thread = findThread(db, sandbox.id, id)
-  if (!thread || !isSeen(caller, thread)) throw new ApiError('thread_not_found', 'There is no such thread.')
+  if (!thread || !isVisible(caller, thread)) throw new ApiError('thread_not_found', 'There is no such thread.')
   return thread
 }
 
 /** The sandbox's threads that the caller may see, newest first. */
-export const threadsOf = ({ db }: Runtime, { token }: Caller, sandbox: Sandbox, page: ThreadPage = {}): Thread[] =>
-  listThreads(db, sandbox.id, { ...page, ...(token?.userId !== undefined && { userId: token.userId }) })
+export const listVisibleThreads = (
+  { db }: Runtime,
+  { token }: Caller,
+  sandbox: Sandbox,
+  page: ThreadPage = {},
+): Thread[] => listThreads(db, sandbox.id, { ...page, ...(token?.userId !== undefined && { userId: token.userId }) })
 
 export function createThread(
   { db }: Runtime,
@@ -43,9 +47,9 @@ export function createThread(
 }
 
 /** A thread with its messages and what its ended runs used. The half-made reply of a run is not among them. */
-export const threadDetail = ({ db }: Runtime, thread: Thread) => ({
+export const describeThread = ({ db }: Runtime, thread: Thread) => ({
   ...thread,
-  messages: listMessages(db, thread.id).map(shown),
+  messages: listMessages(db, thread.id).map(withContent),
   usage: threadUsage(db, thread.id),
 })
 
@@ -58,13 +62,13 @@ export function* messagePages({ db }: Runtime, thread: Thread) {
     const page = nextMessages(db, thread.id, PAGE, after)
     if (!findThread(db, thread.sandboxId, thread.id)) throw new Error('The thread was deleted.')
     if (!page) return
-    yield page.messages.map(shown)
+    yield page.messages.map(withContent)
     after = page.last
   }
 }
 
 /** The newest messages of a thread, oldest first, or those before one. Throws invalid_request when it has no such message. */
-export function lastOf({ db }: Runtime, thread: Thread, { limit, before }: { limit: number; before?: string }) {
+export function pageMessages({ db }: Runtime, thread: Thread, { limit, before }: { limit: number; before?: string }) {
   const place = before === undefined ? undefined : findPlace(db, thread.id, before)
   if (before !== undefined && !place) {
     throw new ApiError('invalid_request', 'before: no message of this thread', { field: 'before' })
@@ -72,13 +76,13 @@ export function lastOf({ db }: Runtime, thread: Thread, { limit, before }: { lim
   const bounds = { messages: limit + 1, characters: Number.MAX_SAFE_INTEGER }
   const found = lastMessages(db, thread.id, bounds, place?.position)
   const messages = found.slice(-limit)
-  return { messages: messages.map(shown), nextBefore: found.length > limit ? (messages[0]?.id ?? null) : null }
+  return { messages: messages.map(withContent), nextBefore: found.length > limit ? (messages[0]?.id ?? null) : null }
 }
 
 /** What is read and sent at once. */
 const PAGE = { messages: 256, characters: 256 * 1024 }
 
-const shown = (message: Message) => ({ ...message, content: textOf(message.parts) })
+const withContent = (message: Message) => ({ ...message, content: textOf(message.parts) })
 
 /** Takes back what was said from a message on, and from what an engine keeps: it is told the conversation anew. */
 export function cutThread(db: Database, id: string, firstMessageId: string | undefined): void {
@@ -92,5 +96,5 @@ export async function removeThread({ db, runs }: Runtime, thread: Thread): Promi
   await writeWhenFree(db, () => deleteThread(db, thread.id))
 }
 
-const isSeen = ({ token }: Caller, thread: Thread) =>
+const isVisible = ({ token }: Caller, thread: Thread) =>
   token?.userId === undefined || thread.externalUserId === token.userId

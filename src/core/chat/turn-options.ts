@@ -17,7 +17,10 @@ export interface ChatOptions {
 const modes = ['plan', 'default', 'acceptEdits', 'bypassPermissions']
 
 /** The options of one turn. A chat may have less of what its agent allows, never more. */
-export function withinAgent(agent: AgentOptions, chat: ChatOptions): { turnOptions: TurnOptions; budgets: RunBudgets } {
+export function limitToAgent(
+  agent: AgentOptions,
+  chat: ChatOptions,
+): { turnOptions: TurnOptions; budgets: RunBudgets } {
   const maxTurns = least(agent.maxTurns, chat.maxTurns)
   const permissionMode = strictest(agent.permissionMode, chat.permissionMode)
   const disallowedTools = [...new Set([...(agent.disallowedTools ?? []), ...(chat.disallowedTools ?? [])])]

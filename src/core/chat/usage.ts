@@ -14,14 +14,14 @@ export interface Usage {
 }
 
 /** What the team's model calls used. Throws forbidden for a token, invalid_request for a moment that is none. */
-export function usageOf(
+export function sumTeamUsage(
   { db }: Runtime,
   caller: Caller,
   { groupBy, ...span }: { groupBy: GroupBy; from?: string; to?: string },
 ): Usage {
   if (caller.token) throw new ApiError('forbidden', 'A token cannot see usage: use an API key.')
-  const from = momentOf('from', span.from)
-  const to = momentOf('to', span.to)
+  const from = parseMoment('from', span.from)
+  const to = parseMoment('to', span.to)
   const groups = usageBy(db, caller.teamId, groupBy, { ...(from && { from }), ...(to && { to }) })
   const total = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: 0 }
   for (const group of groups) {
@@ -36,7 +36,7 @@ export function usageOf(
 }
 
 /** As it is stored; a day is its beginning, UTC. */
-function momentOf(field: string, text: string | undefined): string | undefined {
+function parseMoment(field: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const timeMs = Date.parse(text)
   if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(timeMs)) {

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../read/json.ts'
 import type { Caller } from '../access/caller.ts'
 import { logAgent } from '../agents/agent-log.ts'
 import type { Runtime, StoredBundle } from '../runtime.ts'
-import { type Deployed, deployedAgent, hooksOf, toolsOf } from './deployed-agent.ts'
+import { type Deployed, deployedAgent, parseHooks, parseTools } from './deployed-agent.ts'
 import { inspectBundle } from './inspect-bundle.ts'
 
 export interface DeployRequest {
@@ -46,15 +46,21 @@ export async function* deployAgent(
   }
   try {
     yield `Loading the bundle of ${slug} in a sandbox…`
-    const agentOf = (description: JsonObject | undefined) =>
+    const getVersionedAgent = (description: JsonObject | undefined) =>
       deployedAgent({ ...request, metadata: metadata ?? {}, description }, found, runtime)
-    const inspection = { bundle: bundle.name, template: template?.name, env, sandbox: found?.sandbox, agentOf }
+    const inspection = {
+      bundle: bundle.name,
+      template: template?.name,
+      env,
+      sandbox: found?.sandbox,
+      getVersionedAgent,
+    }
     const { description, problem, missing } = await inspectBundle(runtime, inspection, signal)
     // A bundle may want variables that can only be set once there is an agent: then its client's word is taken.
     if (!description && !metadata) throw new ApiError('setup_failed', `bundle: ${problem}`)
     signal.throwIfAborted()
     const deployed: Deployed = { ...request, metadata: metadata ?? {}, description }
-    const tools = toolsOf(deployed)
+    const tools = parseTools(deployed)
     const store = () => {
       // Looked up again: the operator may have decided anew while the bundle was loaded.
       const input = deployedAgent(deployed, findAgent(db, teamId, slug), runtime)
@@ -67,7 +73,7 @@ export async function* deployAgent(
     }
     const { agent, deployment, input } = await writeWhenFree(db, () => inTransaction(db, store))
     await lasting(db)
-    const hooks = hooksOf(deployed)
+    const hooks = parseHooks(deployed)
     const said: string[] = [
       `${slug} is at version ${deployment.version}, by the engine ${input.engine}, with ${tools.length} tools of its own.`,
       ...(hooks.length > 0 ? [`Not called here: ${hooks.join(', ')}.`] : []),

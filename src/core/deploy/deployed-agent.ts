@@ -38,7 +38,7 @@ export function deployedAgent(
   const file = {
     slug,
     name: found?.name ?? slug,
-    engine: deployed.engine ?? engineOf(said.runtime, engines, config.runtimes),
+    engine: deployed.engine ?? chooseEngine(said.runtime, engines, config.runtimes),
     model: model === 'unknown' ? undefined : model,
     systemPrompt: isObject(said.systemPrompt) ? said.systemPrompt.append : said.systemPrompt,
     options: {
@@ -47,14 +47,14 @@ export function deployedAgent(
       maxSandboxBudgetUsd: said.maxSandboxBudgetUsd,
       maxAgentBudgetUsd: found?.options.maxAgentBudgetUsd,
       permissionMode: said.permissionMode,
-      mcpServers: mcpServersOf(said.mcpServers, deployed.mcpConfig),
+      mcpServers: parseMcpServers(said.mcpServers, deployed.mcpConfig),
       networkAllowOut: sandbox.networkAllowOut,
       networkDenyOut: sandbox.networkDenyOut,
       acp: found?.options.acp,
     },
     sandbox: {
       files: sandbox.files,
-      setup: [...aptOf(sandbox.apt), ...listOf(sandbox.build), ...listOf(sandbox.setup)],
+      setup: [...installPackages(sandbox.apt), ...toList(sandbox.build), ...toList(sandbox.setup)],
       cwd: sandbox.cwd,
       timeoutMs: sandbox.timeoutMs,
       limits: { memoryMb: sandbox.memoryMB, cpus: sandbox.cpuCount },
@@ -69,14 +69,14 @@ export function deployedAgent(
   }
 }
 
-export const toolsOf = ({ metadata, description }: Deployed): DeployedTool[] =>
+export const parseTools = ({ metadata, description }: Deployed): DeployedTool[] =>
   objectsOf(description?.tools ?? metadata.tools).map(({ name, description: text }) => ({
     name: String(name),
     description: typeof text === 'string' ? text.slice(0, 4000) : '',
   }))
 
 /** Names of the functions that a bundle wants to be called, which nobody does here. */
-export const hooksOf = ({ metadata, description }: Deployed): string[] => {
+export const parseHooks = ({ metadata, description }: Deployed): string[] => {
   const hooks = description?.hooks ?? metadata.hooks
   return Array.isArray(hooks) ? hooks.map(String) : []
 }
@@ -85,7 +85,7 @@ export const hooksOf = ({ metadata, description }: Deployed): string[] => {
  * A runtime is the program that an agent was written for. The operator may have named an engine for it; the built-in agent
  * does for one that has none here.
  */
-function engineOf(
+function chooseEngine(
   runtime: unknown,
   engines: ReadonlyMap<string, Engine>,
   mapped: Readonly<Record<string, string>>,
@@ -96,7 +96,7 @@ function engineOf(
 }
 
 /** Named with a URL in the agent's code, or as `.mcp.json` has them. */
-function mcpServersOf(listed: unknown, config: JsonObject | undefined): JsonObject | undefined {
+function parseMcpServers(listed: unknown, config: JsonObject | undefined): JsonObject | undefined {
   const inline = objectsOf(listed).map(({ name, url }) => [String(name), { type: 'http', url }] as const)
   const configured = Object.entries(objectOf(config?.mcpServers) ?? {}).map(([name, server]) => {
     const type = isObject(server) ? (server.type ?? ('command' in server ? 'stdio' : 'http')) : undefined
@@ -111,11 +111,11 @@ function mcpServersOf(listed: unknown, config: JsonObject | undefined): JsonObje
   return servers.length > 0 ? Object.fromEntries(servers) : undefined
 }
 
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 /** Packages of the system, where they are not there already. */
-function aptOf(packages: unknown): string[] {
-  const names = listOf(packages).map(String)
+function installPackages(packages: unknown): string[] {
+  const names = toList(packages).map(String)
   if (names.length === 0) return []
   const wrong = names.find(name => !/^[a-z0-9][a-z0-9+.:=~-]*$/.test(name))
   if (wrong !== undefined)

@@ -10,7 +10,7 @@ import { isObject, type JsonObject, parseJson, shapeOf } from '../../read/json.t
 import { pickStart } from '../agents/operator-choices.ts'
 import { placeTools } from '../agents/user-tools.ts'
 import type { Runtime } from '../runtime.ts'
-import { limitsOf } from '../sandboxes/sandboxes.ts'
+import { withoutZeroLimits } from '../sandboxes/sandboxes.ts'
 import { unpackTemplate } from '../sandboxes/set-up.ts'
 
 const INSPECT_WITHIN_MS = 60_000
@@ -25,7 +25,7 @@ export interface Inspection {
   /** The agent that is deployed anew: its sandboxes' own beginning is this one's. */
   sandbox: AgentSandbox | undefined
   /** The agent that a description makes; its engine is asked whether it can run in such a sandbox. */
-  agentOf(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
+  getVersionedAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
 }
 
 /** What a bundle says of its agent, or why it cannot be loaded; and what its engine misses in the sandbox. */
@@ -47,7 +47,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
     ...(sandbox && pickStart(sandbox)),
     id: place.environmentId,
     backend: place.backend,
-    limits: limitsOf(config.limits),
+    limits: withoutZeroLimits(config.limits),
     env,
     network: { mode: 'none', layers: [] },
   })
@@ -57,7 +57,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
       await unpackTemplate(environment, runtime.bundles, inspection.template, signal)
     const tools = await placeTools(environment, runtime.bundles, inspection.bundle)
     const described = await describe(environment, tools, env, signal)
-    const { engine, options } = inspection.agentOf(described.description)
+    const { engine, options } = inspection.getVersionedAgent(described.description)
     const missing = await missingFor(runtime.engines.get(engine), { environment, cwd: '/', env, signal, options })
     return { ...described, ...(missing !== undefined && { missing }) }
   } finally {

@@ -27,7 +27,7 @@ const PREFIX = '.threadbox-clone-'
  * `PATH DRAFT OPTION… -- URL`: clones beside the target and moves it there when it is whole. Drafts of clones that were
  * killed are those that no process is called with; the words come by stdin, or this would find itself.
  */
-const scriptOf = (options: string) => `
+const buildScript = (options: string) => `
 target=$1 draft=$2
 shift 2
 for old in "\${draft%/*}/${PREFIX}"*; do
@@ -66,7 +66,7 @@ export async function cloneRepository(
   ]
   await environment.files.makeDirectory(posix.dirname(path))
   const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
-  const script = scriptOf(token === undefined ? '' : credentials)
+  const script = buildScript(token === undefined ? '' : credentials)
   const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
   const result = await runCommand(environment, {
     command,
@@ -91,7 +91,7 @@ export async function cloneRepository(
     const code = isNoSpace(output) ? 'disk_full' : 'git_clone_failed'
     throw new ApiError(code, token ? message.replaceAll(token, '***') : message)
   }
-  return { path, branch: await branchOf(environment, path, signal) }
+  return { path, branch: await readBranch(environment, path, signal) }
 }
 
 /** Of HTTP, whose words would be the proxy's: what any other is, git knows better. */
@@ -106,7 +106,7 @@ function assertUrl(url: string): void {
   )
 }
 
-async function branchOf(environment: Environment, path: string, signal: AbortSignal): Promise<string> {
+async function readBranch(environment: Environment, path: string, signal: AbortSignal): Promise<string> {
   const command = ['git', '-C', path, 'symbolic-ref', '--short', '-q', 'HEAD']
   const { stdout } = await runCommand(environment, { command, cwd: '/', timeoutMs: TIMEOUT_MS, signal })
   return stdout.trim() || 'HEAD'

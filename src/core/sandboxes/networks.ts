@@ -23,7 +23,7 @@ export function createNetworks(db: Database, { network: mode, networkPrivate: ce
     policyOf(environmentId) {
       const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
       if (!network) throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
-      return { mode, ceiling, layers: networkLayers(network).map(layerOf) }
+      return { mode, ceiling, layers: networkLayers(network).map(parseLayer) }
     },
     prepare(environmentId, network) {
       if (network) prepared.set(environmentId, network)
@@ -38,9 +38,9 @@ export const networkLayers = ({ agent, own }: SandboxNetwork): NetworkRules[] =>
   [agent, own].filter(rules => rules !== undefined)
 
 /** A new sandbox's network: its agent's rules, narrowed by the request's. Throws invalid_request, and forbidden for a token. */
-export function networkFor(caller: Caller, options: AgentOptions, request: NetworkRequest): SandboxNetwork {
-  const agent = rulesOf(options, {}, "the agent's ")
-  const own = rulesOf(request, {})
+export function narrowNetwork(caller: Caller, options: AgentOptions, request: NetworkRequest): SandboxNetwork {
+  const agent = mergeRules(options, {}, "the agent's ")
+  const own = mergeRules(request, {})
   if (own) assertMayNarrow(caller)
   return { ...(agent && { agent }), ...(own && { own }) }
 }
@@ -60,7 +60,7 @@ export async function changeNetwork(
   const { environmentId } = sandbox
   const change = (before: SandboxNetwork) => {
     const { own = {}, ...rest } = before
-    const rules = rulesOf(request, own)
+    const rules = mergeRules(request, own)
     return { ...rest, ...(rules && { own: rules }) }
   }
   if (backends.get(sandbox.backend)?.egress !== 'own') {
@@ -102,7 +102,7 @@ export function describeNetwork(
   }
 }
 
-function rulesOf(request: NetworkRequest, before: NetworkRules, prefix = ''): NetworkRules | undefined {
+function mergeRules(request: NetworkRequest, before: NetworkRules, prefix = ''): NetworkRules | undefined {
   const { networkAllowOut: allow = before.allowOut, networkDenyOut: deny = before.denyOut } = request
   if (allow) assertRules(`${prefix}networkAllowOut`, allow)
   if (deny) assertRules(`${prefix}networkDenyOut`, deny)
@@ -114,7 +114,7 @@ function assertMayNarrow({ token }: Caller): void {
   if (token) throw new ApiError('forbidden', 'A token cannot set the network rules of a sandbox.')
 }
 
-const layerOf = ({ allowOut, denyOut = [] }: NetworkRules): Layer => ({
+const parseLayer = ({ allowOut, denyOut = [] }: NetworkRules): Layer => ({
   ...(allowOut && { allow: parseRules(allowOut) }),
   deny: parseRules(denyOut),
 })

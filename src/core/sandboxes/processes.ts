@@ -43,7 +43,7 @@ export type OutputEvent =
   | ({ type: 'exit' } & ProcessExit)
 
 /** A process's output from a byte offset on: up to its exit, or to what there is now. Throws as `read` does. */
-export async function* outputOf(
+export async function* followOutput(
   processes: EnvironmentProcesses,
   pid: number,
   { offset, follow, signal }: { offset: number; follow: boolean; signal: AbortSignal },
@@ -62,7 +62,7 @@ export async function* outputOf(
 }
 
 /** Throws invalid_request for a name that is no signal's. */
-export function signalOf(name: string): NodeJS.Signals {
+export function parseSignal(name: string): NodeJS.Signals {
   const found = Object.keys(constants.signals).find(each => each === name || each === `SIG${name}`)
   if (!found) throw new ApiError('invalid_request', 'signal: no such signal', { field: 'signal' })
   return found as NodeJS.Signals

@@ -14,7 +14,7 @@ import { assertAgent, type Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { pickStart } from '../agents/operator-choices.ts'
 import type { Runtime } from '../runtime.ts'
-import { type NetworkRequest, networkFor, networkLayers } from './networks.ts'
+import { type NetworkRequest, narrowNetwork, networkLayers } from './networks.ts'
 import { assertStartable } from './program.ts'
 import { DEFAULT_CWD, setUp } from './set-up.ts'
 
@@ -52,12 +52,12 @@ export async function createSandbox(
   const timeoutMs = request.timeoutMs ?? defaults.timeoutMs
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
-  const network = networkFor(caller, agent.options, request)
+  const network = narrowNetwork(caller, agent.options, request)
   const files = { ...defaults.files, ...request.files }
   const commands = [...defaults.setup, ...(request.setup ?? [])]
-  const limits = limitsOf({
+  const limits = withoutZeroLimits({
     ...config.limits,
-    ...(agent.deploymentId === undefined ? defaults.limits : within(defaults.limits, config.limits)),
+    ...(agent.deploymentId === undefined ? defaults.limits : capLimits(defaults.limits, config.limits)),
   })
   assertLimits(limits)
   const place = { backend: config.backend, environmentId: newId('env') }
@@ -139,7 +139,11 @@ export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox
 }
 
 /** A page of what the caller may see, newest first. */
-export function pageSandboxes({ db }: Runtime, caller: Caller, page: { limit: number; before?: string }): Sandbox[] {
+export function listVisibleSandboxes(
+  { db }: Runtime,
+  caller: Caller,
+  page: { limit: number; before?: string },
+): Sandbox[] {
   const { agents, userId } = caller.token ?? {}
   return listSandboxes(db, caller.teamId, {
     ...page,
@@ -167,7 +171,7 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise
 }
 
 /** Who deploys an agent gets no more than the operator gives a sandbox, by zero either. */
-const within = (asked: Limits, most: Limits): Limits =>
+const capLimits = (asked: Limits, most: Limits): Limits =>
   Object.fromEntries(
     Object.entries(asked).map(([name, limit]) => {
       const bound = most[name as keyof Limits]
@@ -176,5 +180,5 @@ const within = (asked: Limits, most: Limits): Limits =>
   )
 
 /** Zero is no limit. */
-export const limitsOf = (limits: Limits): Limits =>
+export const withoutZeroLimits = (limits: Limits): Limits =>
   Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))

@@ -59,11 +59,11 @@ export async function runSetUp(
 ): Promise<CommandResult> {
   const command = commands[index] ?? ''
   const result = await runCommand(environment, { command, timeoutMs: SETUP_TIMEOUT_MS, ...options })
-  return assertDone(result, `The set-up command ${index + 1} of ${commands.length}${programOf(command)}`)
+  return assertDone(result, `The set-up command ${index + 1} of ${commands.length}${nameProgram(command)}`)
 }
 
 /** Its first word, to know it by. What follows may hold a secret. */
-function programOf(command: string): string {
+function nameProgram(command: string): string {
   const [first = '', ...more] = command.trim().split(/\s+/, 2)
   return /^[\w./-]{1,60}$/.test(first) ? ` (${first}${more.length > 0 ? ' …' : ''})` : ''
 }

@@ -7,7 +7,7 @@ import { insertSandbox } from '../../db/sandboxes.ts'
 import { findTeam } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
-import { networkFor } from './networks.ts'
+import { narrowNetwork } from './networks.ts'
 import { DEFAULT_CWD } from './set-up.ts'
 
 /**
@@ -33,7 +33,7 @@ export function adoptStray(db: Database, { id, team, slug }: { id: string; team:
       status: 'active',
       envs: { ...agent.sandbox.envs, ...agentEnv(db, agent.id) },
       cwd: agent.sandbox.cwd ?? DEFAULT_CWD,
-      network: networkFor({ teamId }, agent.options, {}),
+      network: narrowNetwork({ teamId }, agent.options, {}),
     })
   })
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { getSession, getSessionThread, type Session, sessionsOf } from '../../core/chat/agent-sessions.ts'
+import { getSession, getSessionThread, listSessions, type Session } from '../../core/chat/agent-sessions.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
 import { callerOf } from '../caller.ts'
@@ -29,7 +29,7 @@ export const agentLogRoutes = (runtime: Runtime) =>
       ({ request, params: { slug }, query }) => {
         const { status, search, createdAfter, createdBefore, cursor } = query
         const limit = Number(query.limit ?? DEFAULT_LIMIT)
-        const { agentId, sessions, logs } = sessionsOf(runtime, callerOf(request), slug, {
+        const { agentId, sessions, logs } = listSessions(runtime, callerOf(request), slug, {
           limit: limit + 1,
           ...(status && { hasFailed: status === 'error' }),
           ...(search && { search }),

@@ -2,13 +2,13 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
 import {
-  agentOf,
-  agentsOf,
   deleteAgent,
-  rollBack,
+  getVersionedAgent,
+  listVariables,
+  listVersionedAgents,
+  rollBackAgent,
   setVariable,
   type VersionedAgent,
-  variablesOf,
 } from '../../core/agents/agents.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { DeploymentSummary } from '../../model/deployment.ts'
@@ -28,8 +28,8 @@ const RemoveVariable = Type.Object({ key: VariableName })
 
 export const agentRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/agents' })
-    .get('/', ({ request }) => ({ agents: agentsOf(runtime, callerOf(request)).map(summary) }))
-    .get('/:slug', ({ request, params: { slug } }) => detail(agentOf(runtime, callerOf(request), slug)), {
+    .get('/', ({ request }) => ({ agents: listVersionedAgents(runtime, callerOf(request)).map(summary) }))
+    .get('/:slug', ({ request, params: { slug } }) => detail(getVersionedAgent(runtime, callerOf(request), slug)), {
       params: SlugParams,
     })
     .delete(
@@ -43,7 +43,7 @@ export const agentRoutes = (runtime: Runtime) =>
     .get(
       '/:slug/deployments',
       ({ request, params: { slug } }) => {
-        const { agent, deployments } = agentOf(runtime, callerOf(request), slug)
+        const { agent, deployments } = getVersionedAgent(runtime, callerOf(request), slug)
         return { deployments: deployments.map(each => version(each, agent.deploymentId)) }
       },
       { params: SlugParams },
@@ -51,12 +51,12 @@ export const agentRoutes = (runtime: Runtime) =>
     .post(
       '/:slug/rollback',
       ({ request, params: { slug }, body }) => {
-        const { version, id } = rollBack(runtime, callerOf(request), slug, body.version)
+        const { version, id } = rollBackAgent(runtime, callerOf(request), slug, body.version)
         return { slug, version, deploymentId: id, message: `${slug} is back at version ${version}.` }
       },
       { params: SlugParams, ...optionalJson(Rollback) },
     )
-    .get('/:slug/env', ({ request, params: { slug } }) => ({ keys: variablesOf(runtime, callerOf(request), slug) }), {
+    .get('/:slug/env', ({ request, params: { slug } }) => ({ keys: listVariables(runtime, callerOf(request), slug) }), {
       params: SlugParams,
     })
     .put(

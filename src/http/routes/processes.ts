@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { outputOf, signalOf, startProcess, useProcesses } from '../../core/sandboxes/processes.ts'
+import { followOutput, parseSignal, startProcess, useProcesses } from '../../core/sandboxes/processes.ts'
 import type { ProcessInfo } from '../../plugin-api/index.ts'
 import { movingBody } from '../../read/bytes.ts'
 import { json, readJsonAs } from '../body.ts'
@@ -104,7 +104,7 @@ export const processRoutes = (runtime: Runtime) => {
             // Removal fails when the process is gone already.
             abort.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
           }
-          const events = outputOf(processes, Number(pid), {
+          const events = followOutput(processes, Number(pid), {
             offset: Number(lastEventId ?? offset ?? 0),
             follow: follow !== 'false',
             signal: abort.signal,
@@ -137,7 +137,7 @@ export const processRoutes = (runtime: Runtime) => {
         '/:pid/signal',
         async ({ request, params: { sandboxId, pid }, body: { signal }, status }) => {
           using use = await open(request, sandboxId)
-          await use.processes.signal(Number(pid), signalOf(signal))
+          await use.processes.signal(Number(pid), parseSignal(signal))
           return status(204, undefined)
         },
         { params: ProcessParams, ...json(Signal) },

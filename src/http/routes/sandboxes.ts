@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { threadsOf } from '../../core/chat/threads.ts'
+import { listVisibleThreads } from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { changeNetwork, describeNetwork } from '../../core/sandboxes/networks.ts'
-import { createSandbox, getSandbox, pageSandboxes, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { createSandbox, getSandbox, listVisibleSandboxes, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import { json } from '../body.ts'
@@ -73,7 +73,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       '/',
       ({ request, query: { limit, before } }) => {
         const size = Number(limit ?? DEFAULT_PAGE)
-        const found = pageSandboxes(runtime, callerOf(request), { limit: size + 1, ...(before && { before }) })
+        const found = listVisibleSandboxes(runtime, callerOf(request), { limit: size + 1, ...(before && { before }) })
         const sandboxes = found.slice(0, size).map(sandbox => summary(runtime, sandbox))
         return { sandboxes, nextBefore: found.length > size ? (sandboxes.at(-1)?.id ?? null) : null }
       },
@@ -84,7 +84,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       async ({ request, params: { sandboxId } }) => {
         const caller = callerOf(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
-        const threads = threadsOf(runtime, caller, sandbox)
+        const threads = listVisibleThreads(runtime, caller, sandbox)
         return {
           ...summary(runtime, sandbox),
           threads: threads.map(({ id, name, status }) => ({ id, name, status })),

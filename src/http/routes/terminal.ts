@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { createLock } from '../../async/lock.ts'
 import type { Loan } from '../../async/shared-memory.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { outputOf, useProcesses } from '../../core/sandboxes/processes.ts'
+import { followOutput, useProcesses } from '../../core/sandboxes/processes.ts'
 import { ApiError } from '../../errors.ts'
 import type { EnvironmentProcesses } from '../../plugin-api/index.ts'
 import { objectOf, parseJson } from '../../read/json.ts'
@@ -81,7 +81,7 @@ function terminalOf(
   let loan: Loan | undefined
 
   const show = async (peer: Peer) => {
-    for await (const event of outputOf(processes, pid, { offset, follow: true, signal })) {
+    for await (const event of followOutput(processes, pid, { offset, follow: true, signal })) {
       if (event.type === 'exit' || event.type === 'gap') peer.send(JSON.stringify(event))
       else peer.send(event.bytes)
       await giveWay()

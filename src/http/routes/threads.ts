@@ -4,11 +4,11 @@ import { bounds } from '../../bounds.ts'
 import {
   createThread,
   getThread,
-  lastOf,
+  listVisibleThreads,
   messagePages,
+  pageMessages,
   removeThread,
   sumUsage,
-  threadsOf,
 } from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
@@ -40,7 +40,10 @@ export const threadRoutes = (runtime: Runtime) =>
         const caller = callerOf(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
         const page = (size: number, from: string | undefined) =>
-          threadsOf(runtime, caller, sandbox, { limit: size, ...(from !== undefined && { before: from }) }).map(summary)
+          listVisibleThreads(runtime, caller, sandbox, {
+            limit: size,
+            ...(from !== undefined && { before: from }),
+          }).map(summary)
         const first = page(Number(limit ?? PIECE), before)
         return limit !== undefined || first.length < PIECE ? first : inPieces(pagesAfter(first, page))
       },
@@ -64,7 +67,7 @@ export const threadRoutes = (runtime: Runtime) =>
         const fields = { ...summary(thread), usage: sumUsage(runtime, thread), error, completedAt }
         if (limit !== undefined || before !== undefined) {
           const page = { limit: Number(limit ?? DEFAULT_PAGE), ...(before !== undefined && { before }) }
-          return { ...fields, ...lastOf(runtime, thread, page) }
+          return { ...fields, ...pageMessages(runtime, thread, page) }
         }
         const pages = messagePages(runtime, thread)
         const [first, second] = [pages.next(), pages.next()]

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { usageGroups, usageOf } from '../../core/chat/usage.ts'
+import { sumTeamUsage, usageGroups } from '../../core/chat/usage.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { GroupBy } from '../../model/usage.ts'
 import { callerOf } from '../caller.ts'
@@ -19,6 +19,7 @@ const UsageQuery = Type.Object({
 export const usageRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/usage' }).get(
     '/',
-    ({ request, query: { groupBy = 'day', ...span } }) => usageOf(runtime, callerOf(request), { groupBy, ...span }),
+    ({ request, query: { groupBy = 'day', ...span } }) =>
+      sumTeamUsage(runtime, callerOf(request), { groupBy, ...span }),
     { query: UsageQuery },
   )
