@@ -27,11 +27,11 @@ export function parseRange(text: string): Range | undefined {
   const bits = Number(suffix)
   if (!/^(0|[1-9]\d{0,2})$/.test(suffix) || bits > width) return undefined
   const range = { ...address, bits }
-  return prefixOf(range, bits) << BigInt(width - bits) === address.value ? range : undefined
+  return getPrefix(range, bits) << BigInt(width - bits) === address.value ? range : undefined
 }
 
 export const isWithin = (address: Address, range: Range): boolean =>
-  address.version === range.version && prefixOf(address, range.bits) === prefixOf(range, range.bits)
+  address.version === range.version && getPrefix(address, range.bits) === getPrefix(range, range.bits)
 
 /** Whether an IPv6 address stands for an IPv4 address: where it leads then depends on the network. */
 export const embedsVersion4 = (address: Address): boolean =>
@@ -43,7 +43,7 @@ export function isPublic(address: Address): boolean {
   return !special.some(range => isWithin(address, range))
 }
 
-const prefixOf = ({ version, value }: Address, bits: number): bigint => value >> BigInt(widths[version] - bits)
+const getPrefix = ({ version, value }: Address, bits: number): bigint => value >> BigInt(widths[version] - bits)
 
 function parseVersion4(text: string): Address | undefined {
   const parts = text.split('.')

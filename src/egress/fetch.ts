@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { ApiError } from '../errors.ts'
 import { noBody } from '../http1/body.ts'
-import { bodyOf, type ExchangeAnswer, exchange } from '../http1/exchange.ts'
+import { type ExchangeAnswer, exchange, streamBody } from '../http1/exchange.ts'
 import { endToEnd, type Header } from '../http1/head.ts'
 import { HttpError } from '../http1/http-error.ts'
 import type { Target } from './policy.ts'
@@ -70,13 +70,13 @@ async function fetchHop(dial: DialTarget, { url, method, headers, body }: Hop, s
     const answer = await exchange(upstream, {
       method,
       path: `${url.pathname}${url.search}`,
-      headers: [['host', url.host], ...ownHeaders(headers)],
+      headers: [['host', url.host], ...requestHeaders(headers)],
       framing: body ? { kind: 'length', bytes: body.byteLength } : noBody,
       body: (async function* () {
         if (body) yield body
       })(),
     })
-    return responseOf(answer, url, socket, signal)
+    return createResponse(answer, url, socket, signal)
   } catch (error) {
     socket?.destroy()
     signal.throwIfAborted()
@@ -88,7 +88,7 @@ async function fetchHop(dial: DialTarget, { url, method, headers, body }: Hop, s
 }
 
 /** Asks for no compression: a compressed answer's size does not bound what it expands to. */
-function ownHeaders(headers: Headers): Header[] {
+function requestHeaders(headers: Headers): Header[] {
   const own = endToEnd([...headers].map(([name, value]): Header => [name, value]))
   const kept = own.filter(([name]) => name !== 'host' && name !== 'accept-encoding')
   const defaults: Header[] = [
@@ -110,10 +110,10 @@ async function startTls(socket: Socket, { name, address }: Target): Promise<Dupl
   return stream
 }
 
-function responseOf(answer: ExchangeAnswer, url: URL, socket: Socket, signal: AbortSignal): Response {
+function createResponse(answer: ExchangeAnswer, url: URL, socket: Socket, signal: AbortSignal): Response {
   const { head } = answer
   const headers = endToEnd(head.headers).map(([name, value]): [string, string] => [name, value])
-  const response = new Response(bodyOf(answer, socket, signal), {
+  const response = new Response(streamBody(answer, socket, signal), {
     status: head.status,
     statusText: head.reason,
     headers,

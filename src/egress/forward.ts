@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { readBody, requestFraming } from '../http1/body.ts'
 import { exchange } from '../http1/exchange.ts'
-import { endToEnd, formatHead, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
+import { endToEnd, formatHead, getValues, isKept, type RequestHead } from '../http1/head.ts'
 import { watchIdle } from '../http1/tunnel.ts'
 import { type ProxyClient, sendAnswer } from './proxy-client.ts'
 
@@ -42,7 +42,7 @@ export async function forward(
     const kept = endToEnd(head.headers)
     // The answer to a HEAD gives the length that a GET would have.
     if (length === 'none')
-      for (const value of valuesOf(head.headers, 'content-length')) kept.push(['content-length', value])
+      for (const value of getValues(head.headers, 'content-length')) kept.push(['content-length', value])
     const keeps = isKept(request)
     const stays = await sendAnswer(client, request, { ...head, headers: kept, length }, watched(body), keeps)
     return stays && answer.isSent()

@@ -1,6 +1,6 @@
 import { readBody, requestFraming } from '../http1/body.ts'
 import { write } from '../http1/byte-source.ts'
-import { endToEnd, type Header, isKept, type RequestHead, valuesOf } from '../http1/head.ts'
+import { endToEnd, getValues, type Header, isKept, type RequestHead } from '../http1/head.ts'
 import { HttpError } from '../http1/http-error.ts'
 import { type ProxyClient, sendAnswer } from './proxy-client.ts'
 
@@ -15,7 +15,7 @@ export async function answerLocally(
   handle: (request: Request) => Promise<Response>,
 ): Promise<boolean> {
   const framing = requestFraming(request)
-  if (valuesOf(request.headers, 'expect').some(value => value.toLowerCase() === '100-continue')) {
+  if (getValues(request.headers, 'expect').some(value => value.toLowerCase() === '100-continue')) {
     await write(client.socket, 'HTTP/1.1 100 Continue\r\n\r\n')
   }
   const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)

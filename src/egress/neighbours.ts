@@ -11,14 +11,14 @@ export const isNear = (address: Address): boolean => nearRanges().some(range => 
 function nearRanges(): Range[] {
   const own = Object.values(networkInterfaces()).flatMap(each => each ?? [])
   return [
-    ...own.flatMap(({ cidr }) => (cidr === null ? [] : networkOf(cidr))),
-    ...routesOf4(readTable('/proc/net/route')),
-    ...routesOf6(readTable('/proc/net/ipv6_route')),
+    ...own.flatMap(({ cidr }) => (cidr === null ? [] : toNetwork(cidr))),
+    ...parseRoutes4(readTable('/proc/net/route')),
+    ...parseRoutes6(readTable('/proc/net/ipv6_route')),
   ]
 }
 
 /** `10.0.0.5/24` gives 10.0.0.0/24. A prefix that spans half of all addresses is a tunnel to the internet. */
-function networkOf(cidr: string): Range[] {
+function toNetwork(cidr: string): Range[] {
   const [address = '', bits = ''] = cidr.split('/')
   const host = parseRange(address.split('%', 1)[0] ?? '')
   return host ? cut(host, Number(bits)) : []
@@ -37,13 +37,13 @@ const FLAG_GATEWAY = 2
 const FLAG_REJECT = 0x200
 
 /** The linked networks and gateways in the text of /proc/net/route. */
-export function routesOf4(table: string): Range[] {
+export function parseRoutes4(table: string): Range[] {
   return table.split('\n').flatMap(line => {
     const [, destination = '', gateway = '', flags = '', , , , mask = ''] = line.split('\t')
     if (![destination, gateway, mask].every(field => /^[0-9A-F]{8}$/.test(field))) return []
     // Little-endian, as in this machine's memory.
     const [to, by, bits] = [destination, gateway, mask].map(hex => Buffer.from(hex, 'hex').reverse().readUInt32BE())
-    return rangesOf({
+    return toRanges({
       version: 4,
       to: BigInt(to ?? 0),
       bits: (bits ?? 0).toString(2).replaceAll('0', '').length,
@@ -54,11 +54,11 @@ export function routesOf4(table: string): Range[] {
 }
 
 /** The linked networks and gateways in the text of /proc/net/ipv6_route. */
-export function routesOf6(table: string): Range[] {
+export function parseRoutes6(table: string): Range[] {
   return table.split('\n').flatMap(line => {
     const [to = '', bits = '', , , by = '', , , , flags = ''] = line.split(' ').filter(Boolean)
     if (![to, by].every(field => /^[0-9a-f]{32}$/.test(field))) return []
-    return rangesOf({
+    return toRanges({
       version: 6,
       to: BigInt(`0x${to}`),
       bits: Number.parseInt(bits, 16),
@@ -76,7 +76,7 @@ interface Route {
   flags: number
 }
 
-function rangesOf({ version, to, bits, by, flags }: Route): Range[] {
+function toRanges({ version, to, bits, by, flags }: Route): Range[] {
   if (flags & FLAG_REJECT) return []
   const width = version === 4 ? 32 : 128
   if (flags & FLAG_GATEWAY) return [{ version, value: by, bits: width }]

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
-import { chunkOf, LAST_CHUNK } from '../http1/body.ts'
-import { type Source, sourceOf, write } from '../http1/byte-source.ts'
+import { formatChunk, LAST_CHUNK } from '../http1/body.ts'
+import { type ByteSource, createByteSource, write } from '../http1/byte-source.ts'
 import { formatHead, type Header, type RequestHead } from '../http1/head.ts'
 
 /** The program in a sandbox that speaks to the proxy. */
 export interface ProxyClient {
   socket: Duplex
-  source: Source
+  source: ByteSource
   /** Aborted when the connection closes. */
   signal: AbortSignal
 }
@@ -15,7 +15,7 @@ export function createProxyClient(socket: Duplex): ProxyClient {
   const gone = new AbortController()
   socket.once('close', () => gone.abort())
   socket.on('error', () => {})
-  return { socket, source: sourceOf(socket), signal: gone.signal }
+  return { socket, source: createByteSource(socket), signal: gone.signal }
 }
 
 /** Sends a short answer of the proxy itself. The status line has the reason too: many programs show only that line. */
@@ -59,7 +59,7 @@ export async function sendAnswer(
   if (length === 'none') return isKept
   try {
     for await (const piece of body) {
-      if (piece.byteLength > 0) await write(client.socket, isChunked ? chunkOf(piece) : piece)
+      if (piece.byteLength > 0) await write(client.socket, isChunked ? formatChunk(piece) : piece)
     }
   } catch (error) {
     // Part of the answer was sent: no error answer can follow it.

@@ -61,7 +61,7 @@ async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean
     if (!request) return false
     if (request.method === 'CONNECT') {
       const target = parseAuthority(request.target)
-      subject = `${nameOf(target)}: `
+      subject = `${formatTarget(target)}: `
       const framing = requestFraming(request)
       if (framing.kind !== 'length' || framing.bytes > 0) throw new HttpError(400, 'CONNECT has no body')
       const upstream = await parts.dial(target, client.signal)
@@ -71,7 +71,7 @@ async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean
     }
     if (request.target.startsWith('/')) return await answerLocally(client, request, request.target, parts.local)
     const absolute = parseAbsolute(request.target)
-    subject = `${nameOf(absolute.target)}: `
+    subject = `${formatTarget(absolute.target)}: `
     // Before anything is dialled: a request that two servers could read in two ways is refused.
     requestFraming(request)
     const upstream = await parts.dial(absolute.target, client.signal)
@@ -99,7 +99,7 @@ async function readRequest(
   return parseRequest(head)
 }
 
-const nameOf = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)
+const formatTarget = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)
 
 function parseAuthority(text: string, defaultPort?: number): Target {
   const [, hostText = '', portText] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? []

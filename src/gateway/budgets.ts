@@ -63,7 +63,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     let isTight = false
     for (const { owner, scope, usd } of limits) {
       const spent = spentUsd(db, scope)
-      if (spent >= usd) return { reason: `${owner} has spent ${dollars(spent)} of its ${dollars(usd)}.`, isTight }
+      if (spent >= usd) return { reason: `${owner} has spent ${formatUsd(spent)} of its ${formatUsd(usd)}.`, isTight }
       isTight ||= spent + (reservedUsd.get(JSON.stringify(scope)) ?? 0) >= usd
     }
     return { isTight }
@@ -90,7 +90,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
 
   return {
     async reserve(spender, budgets, mostUsd, signal) {
-      const limits = limitsOf(spender, budgets, operator)
+      const limits = listLimits(spender, budgets, operator)
       for (;;) {
         const { reason, isTight } = check(limits)
         if (reason !== undefined) return { reason }
@@ -108,7 +108,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
   }
 }
 
-function limitsOf(spender: Spender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
+function listLimits(spender: Spender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
   const { teamId, keyId = null, agentSlug, sandboxId, threadId, runId } = spender
   const from = new Date().toISOString().slice(0, 10)
   const all: [string, SpentScope, number | undefined][] = [
@@ -122,4 +122,4 @@ function limitsOf(spender: Spender, budgets: RunBudgets, operator: OperatorBudge
   return all.flatMap(([owner, scope, usd]) => (usd === undefined ? [] : [{ owner, scope, usd }]))
 }
 
-const dollars = (usd: number) => `$${usd.toFixed(usd > 0 && usd < 0.1 ? 6 : 2)}`
+const formatUsd = (usd: number) => `$${usd.toFixed(usd > 0 && usd < 0.1 ? 6 : 2)}`

@@ -19,12 +19,12 @@ export type ErrorStatus = keyof typeof kinds
 export function errorResponse(wire: CallWire, status: ErrorStatus, message: string, code?: string): Response {
   const kind = kinds[status]
   const retry = status === 429 || status >= 502 || status === 408
-  return Response.json(bodyOf(wire, status, message, code ?? kind.openai), {
+  return Response.json(formatBody(wire, status, message, code ?? kind.openai), {
     status,
     headers: { 'x-should-retry': String(retry) },
   })
 
-  function bodyOf(wire: CallWire, status: number, message: string, code: string) {
+  function formatBody(wire: CallWire, status: number, message: string, code: string) {
     if (wire === 'anthropic') return { type: 'error', error: { type: kind.anthropic, message } }
     if (wire === 'gemini') return { error: { code: status, message, status: kind.gemini } }
     return { error: { message, type: kind.openai, param: null, code } }

@@ -7,7 +7,7 @@ import { secretPrefixes } from '../model/prefixes.ts'
 import type { ModelAccess } from '../plugin-api/index.ts'
 import { createBudgets, type OperatorBudgets } from './budgets.ts'
 import { errorResponse } from './error-response.ts'
-import { tokenOf } from './headers.ts'
+import { readToken } from './headers.ts'
 import type { Prices } from './prices.ts'
 import { findModel, nameModel, type Provider } from './providers.ts'
 import type { CallUsage } from './recorder.ts'
@@ -77,7 +77,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (!path) return errorResponse('openai-chat', 404, 'There is no such path in the gateway.')
     // Clients check that the server is there before their first call.
     if (request.method === 'HEAD') return new Response(null)
-    const token = tokenOf(request.headers) ?? ''
+    const token = readToken(request.headers) ?? ''
     const found = runsByToken.get(token)
     const calls = found && comesFrom(found.inside, from) ? found : undefined
     const wire = calls?.provider.wire ?? providers.get(path.provider)?.wire ?? 'openai-chat'

@@ -23,7 +23,7 @@ const dropped = [
 ]
 
 /** The token that a caller shows, in any of the ways that SDKs have. */
-export function tokenOf(headers: Headers): string | undefined {
+export function readToken(headers: Headers): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
   return headers.get('x-api-key') || bearer || headers.get('x-goog-api-key') || undefined
 }

@@ -28,7 +28,7 @@ export function createMeter(wire: CallWire, isStream: boolean, estimatedInputTok
   function read(event: JsonObject): void {
     const observation = usageReaders[wire](event)
     // A later event repeats the sum so far. Some report all only at the end, and some leave the cache out there.
-    for (const [name, tokens] of entriesOf(observation.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
+    for (const [name, tokens] of listCounts(observation.usage)) seen[name] = Math.max(seen[name] ?? 0, tokens)
     characters += observation.characters
     end ??= observation.end
   }
@@ -128,4 +128,4 @@ const isBase64 = (code: number) =>
 const MIN_IMAGE_CHARACTERS = 2000
 const TOKENS_PER_IMAGE = 1500
 
-const entriesOf = (usage: Partial<TokenUsage> = {}) => Object.entries(usage) as [keyof TokenUsage, number][]
+const listCounts = (usage: Partial<TokenUsage> = {}) => Object.entries(usage) as [keyof TokenUsage, number][]

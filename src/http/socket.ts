@@ -2,7 +2,7 @@ import type { ServerWebSocket, WebSocketHandler } from 'bun'
 import { createMemory, type Loan } from '../async/shared-memory.ts'
 import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
-import { keyOf } from './caller.ts'
+import { getKey } from './caller.ts'
 import { getContext } from './context.ts'
 
 /** The other end of a WebSocket: a browser, or a program of the caller. */
@@ -42,8 +42,8 @@ export function createSockets(upgrade: Upgrade = () => false, turn: (key: string
       }
       return upgrade(received, { ...handlers, close }, headers)
     },
-    borrow: request => messages.borrow(keyOf(getContext(request))),
-    turn: request => turn(keyOf(getContext(request))),
+    borrow: request => messages.borrow(getKey(getContext(request))),
+    turn: request => turn(getKey(getContext(request))),
   }
 }
 
@@ -67,7 +67,7 @@ export const websocket: WebSocketHandler<SocketHandlers> = {
 const PROTOCOL = 'threadbox'
 const BEARER = 'bearer.'
 
-const protocolsOf = (request: Request): string[] =>
+const listProtocols = (request: Request): string[] =>
   (request.headers.get('sec-websocket-protocol') ?? '').split(',').map(name => name.trim())
 
 /**
@@ -75,27 +75,32 @@ const protocolsOf = (request: Request): string[] =>
  * offers the protocols `threadbox` and `bearer.TOKEN`: other than a query, these appear in no log and no history. Without
  * the first, Bun would answer with the second.
  */
-export function authorizationOf(request: Request): string | null {
+export function readAuthorization(request: Request): string | null {
   const header = request.headers.get('authorization')
   if (header !== null || request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return header
-  const protocols = protocolsOf(request)
+  const protocols = listProtocols(request)
   const token = protocols.includes(PROTOCOL) && protocols.find(name => name.startsWith(BEARER))
   return token ? `Bearer ${token.slice(BEARER.length)}` : null
 }
 
 /** The protocols that a server in a sandbox may see: all but ours, and never a token. */
-export const foreignProtocolsOf = (request: Request): string[] =>
-  protocolsOf(request).filter(name => name !== '' && name !== PROTOCOL && !name.startsWith(BEARER))
+export const listForeignProtocols = (request: Request): string[] =>
+  listProtocols(request).filter(name => name !== '' && name !== PROTOCOL && !name.startsWith(BEARER))
 
 /** The headers that accept a WebSocket's request. */
-export const acceptance = (request: Request): Headers =>
-  new Headers(protocolsOf(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
+export const acceptHeaders = (request: Request): Headers =>
+  new Headers(listProtocols(request).includes(PROTOCOL) ? { 'sec-websocket-protocol': PROTOCOL } : {})
 
 /** The status of a request that has become a WebSocket. */
 export const SWITCHING_PROTOCOLS = 101
 
 /** Answers a request for a WebSocket. Throws invalid_request when the request is not an upgrade. */
-export function upgraded(upgrade: Upgrade, request: Request, handlers: SocketHandlers, headers?: Headers): Response {
+export function upgradeToSocket(
+  upgrade: Upgrade,
+  request: Request,
+  handlers: SocketHandlers,
+  headers?: Headers,
+): Response {
   if (!upgrade(request, whileAdmitted(request, handlers), headers))
     throw new ApiError('invalid_request', 'This endpoint is a WebSocket: the request must be an upgrade.')
   return new Response(null, { status: SWITCHING_PROTOCOLS })

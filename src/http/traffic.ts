@@ -1,5 +1,5 @@
 import type { AppServer } from './app-server.ts'
-import { keyOf } from './caller.ts'
+import { getKey } from './caller.ts'
 import { outflow } from './outflow.ts'
 import { createShares } from './shares.ts'
 import { SWITCHING_PROTOCOLS } from './socket.ts'
@@ -59,7 +59,7 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
     flow: (request, response) => flowing(request, '', response, () => server.timeout?.(request, KEPT_SECONDS)),
     async carry(context, next) {
       const { received, request, preview } = context
-      const key = keyOf(context)
+      const key = getKey(context)
       if (key === '') return await next()
       // A DELETE always has room: it ends things, and so makes room.
       const share = request.method === 'DELETE' ? undefined : shares.open(key)

@@ -1,5 +1,5 @@
-import type { Source } from './byte-source.ts'
-import { type Header, type RequestHead, valuesOf } from './head.ts'
+import type { ByteSource } from './byte-source.ts'
+import { getValues, type Header, type RequestHead } from './head.ts'
 import { HttpError } from './http-error.ts'
 
 /** How long a message's body is. */
@@ -11,9 +11,13 @@ export const noBody: Framing = { kind: 'length', bytes: 0 }
 const MAX_LINE_BYTES = 8 * 1024
 
 /** Reads the framing from headers; undefined when they name none. Throws an HttpError when they could be read in two ways. */
-export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', status: 400 | 502): Framing | undefined {
-  const encodings = valuesOf(headers, 'transfer-encoding')
-  const lengths = valuesOf(headers, 'content-length')
+export function parseFraming(
+  headers: readonly Header[],
+  version: '1.0' | '1.1',
+  status: 400 | 502,
+): Framing | undefined {
+  const encodings = getValues(headers, 'transfer-encoding')
+  const lengths = getValues(headers, 'content-length')
   if (encodings.length > 0) {
     const [encoding = ''] = encodings
     const isPlain = encodings.length === 1 && encoding.toLowerCase() === 'chunked' && version === '1.1'
@@ -27,10 +31,11 @@ export function framingOf(headers: readonly Header[], version: '1.0' | '1.1', st
 }
 
 /** A request's framing. A request whose headers name none has no body. */
-export const requestFraming = ({ headers, version }: RequestHead): Framing => framingOf(headers, version, 400) ?? noBody
+export const requestFraming = ({ headers, version }: RequestHead): Framing =>
+  parseFraming(headers, version, 400) ?? noBody
 
 /** A body's bytes without its framing. Throws when it is cut short or badly chunked. */
-export async function* readBody(source: Source, framing: Framing): AsyncGenerator<Buffer, void> {
+export async function* readBody(source: ByteSource, framing: Framing): AsyncGenerator<Buffer, void> {
   if (framing.kind === 'length') return yield* readBytes(source, framing.bytes)
   if (framing.kind === 'until-close') {
     for (let piece = await source.read(); piece; piece = await source.read()) yield piece
@@ -51,12 +56,12 @@ export async function* readBody(source: Source, framing: Framing): AsyncGenerato
 }
 
 /** Frames bytes as one chunk of a chunked body. They must not be empty: an empty chunk ends the body. */
-export const chunkOf = (bytes: Buffer): Buffer =>
+export const formatChunk = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 
 export const LAST_CHUNK = '0\r\n\r\n'
 
-async function* readBytes(source: Source, count: number): AsyncGenerator<Buffer, void> {
+async function* readBytes(source: ByteSource, count: number): AsyncGenerator<Buffer, void> {
   for (let left = count; left > 0; ) {
     const piece = await source.read()
     if (!piece) throw new HttpError(400, 'the body is cut short')
@@ -67,7 +72,7 @@ async function* readBytes(source: Source, count: number): AsyncGenerator<Buffer,
   }
 }
 
-async function line(source: Source): Promise<string> {
+async function line(source: ByteSource): Promise<string> {
   const bytes = await source.readThrough('\r\n', MAX_LINE_BYTES)
   if (!bytes) throw new HttpError(400, 'the body is cut short')
   return bytes.toString('latin1').slice(0, -2)

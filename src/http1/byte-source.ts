@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { HttpError } from './http-error.ts'
 
 /** Reads a stream's bytes on demand. It reads ahead only what came in one piece with what was wanted. */
-export interface Source {
+export interface ByteSource {
   /** The next bytes; undefined at the end. Throws when the stream broke. */
   read(): Promise<Buffer | undefined>
   /** Puts bytes back: the next read gives them again. */
@@ -16,7 +16,7 @@ export interface Source {
   readThrough(mark: string, maxBytes: number): Promise<Buffer | undefined>
 }
 
-export function sourceOf(stream: Readable): Source {
+export function createByteSource(stream: Readable): ByteSource {
   // The usual iterator destroys a duplex when its reading side ends: nothing could be answered then.
   const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
   let held: Buffer | undefined

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
-import { chunkOf, type Framing, framingOf, LAST_CHUNK, noBody, readBody } from './body.ts'
-import { type Source, sourceOf, write } from './byte-source.ts'
+import { type Framing, formatChunk, LAST_CHUNK, noBody, parseFraming, readBody } from './body.ts'
+import { type ByteSource, createByteSource, write } from './byte-source.ts'
 import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
 import { HttpError } from './http-error.ts'
 
@@ -58,7 +58,7 @@ export async function exchange(
       upstream.destroy()
     },
   )
-  const answer = await readAnswer(sourceOf(upstream), method, onInterim).catch(error => {
+  const answer = await readAnswer(createByteSource(upstream), method, onInterim).catch(error => {
     throw unsent instanceof HttpError ? unsent : error
   })
   if (answer.head.status === 101) throw new HttpError(502, 'it changed the protocol unasked')
@@ -67,7 +67,7 @@ export async function exchange(
 
 /** Reads the final answer to a request of this method; 101 counts as one. Throws an HttpError as `exchange` does. */
 export async function readAnswer(
-  source: Source,
+  source: ByteSource,
   method: string,
   onInterim: (head: ResponseHead) => Promise<void> = async () => {},
 ): Promise<Answer> {
@@ -79,7 +79,7 @@ export async function readAnswer(
       await onInterim(head)
       continue
     }
-    const found = framingOf(head.headers, head.version, 502)
+    const found = parseFraming(head.headers, head.version, 502)
     const isEmpty = method === 'HEAD' || head.status === 101 || head.status === 204 || head.status === 304
     const how: Framing = isEmpty ? noBody : (found ?? { kind: 'until-close' })
     const length = isEmpty ? 'none' : how.kind === 'length' ? how.bytes : undefined
@@ -89,7 +89,7 @@ export async function readAnswer(
 }
 
 /** An answer's body, read at its reader's pace; null when it has none. Its end and its cancellation destroy the connection. */
-export function bodyOf(
+export function streamBody(
   { length, body }: Answer,
   upstream: Duplex,
   signal: AbortSignal,
@@ -119,7 +119,7 @@ export function bodyOf(
 
 async function send(upstream: Duplex, { framing, body }: OutgoingRequest): Promise<void> {
   for await (const piece of body) {
-    if (piece.byteLength > 0) await write(upstream, framing.kind === 'chunked' ? chunkOf(piece) : piece)
+    if (piece.byteLength > 0) await write(upstream, framing.kind === 'chunked' ? formatChunk(piece) : piece)
   }
   if (framing.kind === 'chunked') await write(upstream, LAST_CHUNK)
 }

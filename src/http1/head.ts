@@ -30,24 +30,29 @@ const MAX_FIELDS = 1000
 
 /** Throws an HttpError for a head that two servers could read in two ways. */
 export function parseRequest(bytes: Buffer): RequestHead {
-  const [first = '', ...rest] = linesOf(bytes)
+  const [first = '', ...rest] = splitLines(bytes)
   const [, method, target, version] = requestLine.exec(first) ?? []
   if (!method || !target || !version) throw new HttpError(400, 'the request line is not valid')
-  const head: RequestHead = { method, target, version: version === '1.0' ? '1.0' : '1.1', headers: fieldsOf(rest, 400) }
-  const hosts = valuesOf(head.headers, 'host').length
+  const head: RequestHead = {
+    method,
+    target,
+    version: version === '1.0' ? '1.0' : '1.1',
+    headers: parseFields(rest, 400),
+  }
+  const hosts = getValues(head.headers, 'host').length
   if (hosts > 1 || (hosts === 0 && version === '1.1')) throw new HttpError(400, 'there must be one host header')
   return head
 }
 
 export function parseResponse(bytes: Buffer): ResponseHead {
-  const [first = '', ...rest] = linesOf(bytes)
+  const [first = '', ...rest] = splitLines(bytes)
   const [, version, status, reason = ''] = statusLine.exec(first) ?? []
   if (!status) throw new HttpError(502, 'the answer is not HTTP/1.1')
-  const headers = fieldsOf(rest, 502)
+  const headers = parseFields(rest, 502)
   return { status: Number(status), reason, version: version === '1.0' ? '1.0' : '1.1', headers }
 }
 
-export const valuesOf = (headers: readonly Header[], name: string): string[] =>
+export const getValues = (headers: readonly Header[], name: string): string[] =>
   headers.filter(([each]) => each === name).map(([, value]) => value)
 
 const hopByHop = new Set([
@@ -57,18 +62,18 @@ const hopByHop = new Set([
 
 /** The headers that a proxy passes on: those that are not about one connection. The next connection has its own framing. */
 export function endToEnd(headers: readonly Header[]): Header[] {
-  const named = new Set(valuesOf(headers, 'connection').flatMap(wordsOf))
+  const named = new Set(getValues(headers, 'connection').flatMap(listWords))
   return headers.filter(([name]) => !hopByHop.has(name) && !named.has(name))
 }
 
 /** Whether the client will send another request on this connection. */
 export function isKept({ version, headers }: RequestHead): boolean {
-  const words = [...valuesOf(headers, 'connection'), ...valuesOf(headers, 'proxy-connection')].flatMap(wordsOf)
+  const words = [...getValues(headers, 'connection'), ...getValues(headers, 'proxy-connection')].flatMap(listWords)
   return version === '1.1' && !words.includes('close')
 }
 
 /** The words of a comma-separated header, in small letters. */
-const wordsOf = (value: string): string[] => value.toLowerCase().split(',').map(trimmed)
+const listWords = (value: string): string[] => value.toLowerCase().split(',').map(trimmed)
 
 /** Trims spaces and tabs alone. No pattern: it would take quadratic time for a long run of spaces. */
 function trimmed(text: string): string {
@@ -83,11 +88,11 @@ function trimmed(text: string): string {
 export const formatHead = (first: string, headers: readonly Header[]): string =>
   `${first}\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
 
-function linesOf(bytes: Buffer): string[] {
+function splitLines(bytes: Buffer): string[] {
   return bytes.toString('latin1').slice(0, -4).split('\r\n')
 }
 
-function fieldsOf(lines: readonly string[], status: 400 | 502): Header[] {
+function parseFields(lines: readonly string[], status: 400 | 502): Header[] {
   if (lines.length > MAX_FIELDS) throw new HttpError(status === 400 ? 431 : status, `more than ${MAX_FIELDS} headers`)
   return lines.map(line => {
     const colon = line.indexOf(':')

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { type Source, sourceOf, write } from './byte-source.ts'
+import { type ByteSource, createByteSource, write } from './byte-source.ts'
 
 /** A tunnel or an exchange in which no byte moves for this long is cut. */
 const IDLE_MS = 15 * 60_000
@@ -13,9 +13,9 @@ export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved():
 }
 
 /** Copies both ways until both directions have ended. When one stream breaks, both are destroyed. */
-export async function tunnel(client: { socket: Duplex; source: Source }, upstream: Duplex): Promise<void> {
+export async function tunnel(client: { socket: Duplex; source: ByteSource }, upstream: Duplex): Promise<void> {
   const idle = watchIdle([client.socket, upstream])
-  const carry = async (from: Source, to: Duplex) => {
+  const carry = async (from: ByteSource, to: Duplex) => {
     for (let piece = await from.read(); piece; piece = await from.read()) {
       idle.moved()
       await write(to, piece)
@@ -24,7 +24,7 @@ export async function tunnel(client: { socket: Duplex; source: Source }, upstrea
   }
   client.socket.once('close', () => upstream.destroy())
   try {
-    await Promise.all([carry(client.source, upstream), carry(sourceOf(upstream), client.socket)])
+    await Promise.all([carry(client.source, upstream), carry(createByteSource(upstream), client.socket)])
   } catch {
     client.socket.destroy()
     upstream.destroy()

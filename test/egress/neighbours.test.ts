@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { parseAddress } from '../../src/egress/addresses.ts'
-import { isNear, routesOf4, routesOf6 } from '../../src/egress/neighbours.ts'
+import { isNear, parseRoutes4, parseRoutes6 } from '../../src/egress/neighbours.ts'
 
 const address = (text: string) => {
   const parsed = parseAddress(text)
@@ -61,7 +61,7 @@ tun0\t00000000\t00000000\t0001\t0\t0\t0\t00000080\t0\t0\t0
 *\t00000009\t00000000\t0200\t0\t0\t0\t000000FF\t0\t0\t0
 eth0\tx\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0`
   const value = (text: string) => address(text).value
-  expect(routesOf4(table4)).toEqual([
+  expect(parseRoutes4(table4)).toEqual([
     { version: 4, value: value('192.168.0.1'), bits: 32 },
     { version: 4, value: value('192.168.0.0'), bits: 24 },
   ])
@@ -71,7 +71,7 @@ ${zero} 00 ${zero} 00 fe800000000000000000000000000001 00000400 00000001 0000000
 ${zero} 00 ${zero} 00 ${zero} ffffffff 00000001 00000000 00200200       lo
 20000000000000000000000000000000 03 ${zero} 00 ${zero} 00000400 00000001 00000000 00000001     tun0
 nothing`
-  expect(routesOf6(table6)).toEqual([
+  expect(parseRoutes6(table6)).toEqual([
     { version: 6, value: value('2001:db8::'), bits: 64 },
     { version: 6, value: value('fe80::1'), bits: 128 },
   ])

@@ -30,7 +30,7 @@ import { isLayerPath } from '../../plugins/nsjail/jail/layer-path.ts'
 import { printable } from '../../src/cli/printable.ts'
 import { isSlug } from '../../src/core/agents/agent-files.ts'
 import { parseHost, parseRule } from '../../src/egress/rules.ts'
-import { answerHeaders, tokenOf, upstreamHeaders } from '../../src/gateway/headers.ts'
+import { answerHeaders, readToken, upstreamHeaders } from '../../src/gateway/headers.ts'
 import { createMeter, estimateTokens } from '../../src/gateway/meter.ts'
 import { createRedactor } from '../../src/gateway/redact.ts'
 import { admit } from '../../src/gateway/request.ts'
@@ -44,8 +44,8 @@ import { headersInto, headersOut } from '../../src/http/preview/headers.ts'
 import { isWebSocket } from '../../src/http/preview/socket.ts'
 import { isAbsolutePath } from '../../src/http/schema.ts'
 import { readUpload } from '../../src/http/upload.ts'
-import { framingOf, readBody } from '../../src/http1/body.ts'
-import { sourceOf } from '../../src/http1/byte-source.ts'
+import { parseFraming, readBody } from '../../src/http1/body.ts'
+import { createByteSource } from '../../src/http1/byte-source.ts'
 import { endToEnd, isKept, parseRequest, parseResponse } from '../../src/http1/head.ts'
 import { parseJson } from '../../src/read/json.ts'
 import { lines } from '../../src/read/lines.ts'
@@ -59,7 +59,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'a request that a program sends to the proxy': text =>
     heads(text, line => {
       const head = parseRequest(Buffer.from(`GET / HTTP/1.1\r\nHost: a\r\n${line}\r\n\r\n`, 'latin1'))
-      framingOf(head.headers, head.version, 400)
+      parseFraming(head.headers, head.version, 400)
       return [endToEnd(head.headers), isKept(head)]
     }),
   'its first line': text => parseRequest(Buffer.from(`GET ${text} HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1')),
@@ -92,7 +92,8 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'the path of a preview': text => findPreviewAddress(new Request(`http://a/v1/sandboxes/${text}/ports/1/${text}`)),
   'the port of a preview': parsePort,
   'an upgrade': text => isWebSocket(asked({ upgrade: text })),
-  'frames of a WebSocket': text => drained(readMessages(sourceOf(Readable.from([Buffer.from(text)])), 1024 * 1024)),
+  'frames of a WebSocket': text =>
+    drained(readMessages(createByteSource(Readable.from([Buffer.from(text)])), 1024 * 1024)),
   'a path of the gateway': text => [
     splitPath(text),
     splitPath(`/gateway/a${text}`),
@@ -100,7 +101,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   ],
   'headers for a model': text => {
     const headers = headersOf({ authorization: `Bearer ${text}`, connection: text, [text]: text })
-    return [tokenOf(headers), upstreamHeaders(headers, { key: 'k' } as never, 'gemini')]
+    return [readToken(headers), upstreamHeaders(headers, { key: 'k' } as never, 'gemini')]
   },
   'headers of a model': text =>
     answerHeaders(new Response('', { headers: headersOf({ [text]: 'a', 'content-type': text }) })),
@@ -259,7 +260,7 @@ const files = {
 } as never
 
 const bytewise = (text: string) =>
-  sourceOf(Readable.from(Array.from(Buffer.from(text.slice(0, 16_384)), byte => Buffer.of(byte))))
+  createByteSource(Readable.from(Array.from(Buffer.from(text.slice(0, 16_384)), byte => Buffer.of(byte))))
 
 async function drained(values: AsyncIterable<unknown>): Promise<void> {
   for await (const each of values)

@@ -1,7 +1,7 @@
 import type { Preview } from '../../core/sandboxes/previews.ts'
 import { type Framing, noBody } from '../../http1/body.ts'
-import { type Answer, bodyOf, exchange } from '../../http1/exchange.ts'
-import { valuesOf } from '../../http1/head.ts'
+import { type Answer, exchange, streamBody } from '../../http1/exchange.ts'
+import { getValues } from '../../http1/head.ts'
 import { HttpError } from '../../http1/http-error.ts'
 import { watchIdle } from '../../http1/tunnel.ts'
 import type { PreviewMapping } from './address.ts'
@@ -28,7 +28,7 @@ export async function forward(preview: Preview, request: Request, mapping: Previ
     method: request.method,
     path: getPath(request, mapping),
     headers: headersInto(request, mapping),
-    framing: framingOf(request),
+    framing: parseFraming(request),
     body: watched(request.body ?? nothing()),
   })
   return createResponse({ ...answer, body: watched(answer.body) }, preview, request, mapping)
@@ -46,15 +46,15 @@ export function createResponse(
   const headers = headersOut(head, mapping)
   // The answer to a HEAD gives the length that a GET would have.
   if (length === 'none')
-    for (const value of valuesOf(head.headers, 'content-length')) headers.set('content-length', value)
-  return new Response(bodyOf(answer, stream, request.signal), { status: head.status, headers })
+    for (const value of getValues(head.headers, 'content-length')) headers.set('content-length', value)
+  return new Response(streamBody(answer, stream, request.signal), { status: head.status, headers })
 }
 
 export const getPath = (request: Request, { address }: PreviewMapping): string =>
   `${address.path || '/'}${new URL(request.url).search}`
 
 /** Bun has removed the caller's framing, and the body of a GET. */
-function framingOf({ headers, body }: Request): Framing {
+function parseFraming({ headers, body }: Request): Framing {
   const length = headers.get('content-length')
   if (!body) return noBody
   return length !== null && /^\d{1,15}$/.test(length) ? { kind: 'length', bytes: Number(length) } : { kind: 'chunked' }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Source } from '../../http1/byte-source.ts'
+import type { ByteSource } from '../../http1/byte-source.ts'
 
 /**
  * A message of a WebSocket server, by RFC 6455; this end is the client. The frames are our own: WebSocket clients of Bun and
@@ -32,7 +32,7 @@ const LENGTH_OF_64_BITS = 127
 const MASK_BYTES = 4
 
 /** Makes a whole message or control frame, masked as a client's must be. */
-export function frameOf(opcode: number, payload: Buffer): Buffer {
+export function createFrame(opcode: number, payload: Buffer): Buffer {
   const size = payload.byteLength
   const extra = size <= MAX_CONTROL_BYTES ? 0 : size < 65_536 ? 2 : 8
   const frame = Buffer.allocUnsafe(2 + extra + MASK_BYTES + size)
@@ -49,12 +49,12 @@ export function frameOf(opcode: number, payload: Buffer): Buffer {
 
 /** Makes a close frame. Without a code it is empty. */
 export function closeFrame(code: number | undefined, reason = ''): Buffer {
-  if (code === undefined) return frameOf(opcodes.close, Buffer.alloc(0))
+  if (code === undefined) return createFrame(opcodes.close, Buffer.alloc(0))
   const text = Buffer.from(reason).subarray(0, MAX_CONTROL_BYTES - 2)
   const payload = Buffer.alloc(2 + text.byteLength)
   payload.writeUInt16BE(code)
   text.copy(payload, 2)
-  return frameOf(opcodes.close, payload)
+  return createFrame(opcodes.close, payload)
 }
 
 /**
@@ -63,7 +63,7 @@ export function closeFrame(code: number | undefined, reason = ''): Buffer {
  * when the consumer asks for the next message.
  */
 export async function* readMessages(
-  source: Source,
+  source: ByteSource,
   maxBytes: number,
   take: (bytes: number) => boolean = () => true,
 ): AsyncGenerator<Message, void> {
@@ -101,7 +101,7 @@ export async function* readMessages(
   }
 }
 
-async function readFrame(source: Source, maxBytes: number, take: (bytes: number) => boolean) {
+async function readFrame(source: ByteSource, maxBytes: number, take: (bytes: number) => boolean) {
   const start = await readExactly(source, 2, true)
   if (!start) return undefined
   const [first = 0, second = 0] = start
@@ -141,9 +141,9 @@ function decodeText(bytes: Buffer): string {
   }
 }
 
-async function readExactly(source: Source, count: number): Promise<Buffer>
-async function readExactly(source: Source, count: number, mayEnd: true): Promise<Buffer | undefined>
-async function readExactly(source: Source, count: number, mayEnd = false): Promise<Buffer | undefined> {
+async function readExactly(source: ByteSource, count: number): Promise<Buffer>
+async function readExactly(source: ByteSource, count: number, mayEnd: true): Promise<Buffer | undefined>
+async function readExactly(source: ByteSource, count: number, mayEnd = false): Promise<Buffer | undefined> {
   const pieces: Buffer[] = []
   let left = count
   while (left > 0) {

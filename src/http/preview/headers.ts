@@ -1,4 +1,4 @@
-import { endToEnd, type Header, type ResponseHead, valuesOf } from '../../http1/head.ts'
+import { endToEnd, getValues, type Header, type ResponseHead } from '../../http1/head.ts'
 import type { PreviewMapping } from './address.ts'
 import { confineCookies, ownCookies } from './cookies.ts'
 
@@ -49,8 +49,8 @@ export function headersOut(head: ResponseHead, mapping: PreviewMapping): Headers
     if (name === 'location' || name === 'content-location') headers.append(name, moveOut(value, mapping))
     else if (passed.test(name) && !refused.test(name)) headers.append(name, value)
   }
-  headers.set('cache-control', cacheControlOf(valuesOf(head.headers, 'cache-control')))
-  for (const cookie of confineCookies(valuesOf(head.headers, 'set-cookie'), `${address.root}/`)) {
+  headers.set('cache-control', toCacheControl(getValues(head.headers, 'cache-control')))
+  for (const cookie of confineCookies(getValues(head.headers, 'set-cookie'), `${address.root}/`)) {
     headers.append('set-cookie', cookie)
   }
   headers.append('content-security-policy', POLICY)
@@ -73,7 +73,7 @@ const directive =
   /^(no-cache|no-store|no-transform|must-revalidate|must-understand|immutable|(max-age|stale-while-revalidate|stale-if-error)=\d{1,10})$/
 
 /** Always private: a preview needs a key or a link, and a shared cache would ask for neither. */
-function cacheControlOf(values: readonly string[]): string {
+function toCacheControl(values: readonly string[]): string {
   const words = values.flatMap(value => value.toLowerCase().split(',')).map(word => word.trim())
   // `no-cache="name"` is about one header; here it counts for the whole answer.
   const directives = words.map(word => (word.startsWith('no-cache=') ? 'no-cache' : word))

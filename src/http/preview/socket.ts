@@ -1,22 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Preview } from '../../core/sandboxes/previews.ts'
-import { type Source, sourceOf, write } from '../../http1/byte-source.ts'
+import { type ByteSource, createByteSource, write } from '../../http1/byte-source.ts'
 import { readAnswer } from '../../http1/exchange.ts'
-import { formatHead, type Header, valuesOf } from '../../http1/head.ts'
+import { formatHead, getValues, type Header } from '../../http1/head.ts'
 import { HttpError } from '../../http1/http-error.ts'
 import { watchIdle } from '../../http1/tunnel.ts'
 import {
-  acceptance,
-  foreignProtocolsOf,
+  acceptHeaders,
+  listForeignProtocols,
   type Peer,
   type SocketHandlers,
   type Sockets,
-  upgraded,
+  upgradeToSocket,
   WAITING_MESSAGE_BYTES,
 } from '../socket.ts'
 import type { PreviewMapping } from './address.ts'
 import { createResponse, getPath } from './forward.ts'
-import { closeFrame, frameOf, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
+import { closeFrame, createFrame, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
 import { headersInto } from './headers.ts'
 
 /** The largest message, and the most bytes that may wait for the server: a browser cannot be made to wait. */
@@ -43,7 +43,7 @@ export async function joinSocket(
   const abort = () => void stream.destroy()
   request.signal.addEventListener('abort', abort)
   const key = randomBytes(16).toString('base64')
-  const offered = foreignProtocolsOf(request)
+  const offered = listForeignProtocols(request)
   const headers: Header[] = [
     ...headersInto(request, mapping),
     ['connection', 'Upgrade'],
@@ -53,33 +53,33 @@ export async function joinSocket(
     ...(offered.length > 0 ? [['sec-websocket-protocol', offered.join(', ')] as const] : []),
   ]
   await write(stream, Buffer.from(formatHead(`GET ${getPath(request, mapping)} HTTP/1.1`, headers), 'latin1'))
-  const source = sourceOf(stream)
+  const source = createByteSource(stream)
   const idle = watchIdle([stream])
   const answer = await readAnswer(source, 'GET').finally(idle.stop)
   if (answer.head.status !== 101) return createResponse(answer, preview, request, mapping)
   const protocol = agreedProtocol(answer.head.headers, key, offered)
   request.signal.removeEventListener('abort', abort)
-  const reply = protocol === undefined ? acceptance(request) : new Headers({ 'sec-websocket-protocol': protocol })
-  return upgraded(sockets.upgrade, request, handlersOf(preview, source, request, sockets), reply)
+  const reply = protocol === undefined ? acceptHeaders(request) : new Headers({ 'sec-websocket-protocol': protocol })
+  return upgradeToSocket(sockets.upgrade, request, createHandlers(preview, source, request, sockets), reply)
 }
 
 /** Throws an HttpError when the server did not accept the WebSocket as it was offered. */
 function agreedProtocol(headers: readonly Header[], key: string, offered: readonly string[]): string | undefined {
-  const [accept] = valuesOf(headers, 'sec-websocket-accept')
+  const [accept] = getValues(headers, 'sec-websocket-accept')
   const wanted = createHash('sha1').update(`${key}${KEY_SUFFIX}`).digest('base64')
-  if (accept !== wanted || valuesOf(headers, 'sec-websocket-extensions').length > 0) {
+  if (accept !== wanted || getValues(headers, 'sec-websocket-extensions').length > 0) {
     throw new HttpError(502, 'its answer does not accept the WebSocket')
   }
-  const [protocol] = valuesOf(headers, 'sec-websocket-protocol')
+  const [protocol] = getValues(headers, 'sec-websocket-protocol')
   if (protocol !== undefined && !offered.includes(protocol)) {
     throw new HttpError(502, 'it chose a WebSocket protocol that was not offered')
   }
   return protocol
 }
 
-function handlersOf(
+function createHandlers(
   { stream, moved }: Preview,
-  source: Source,
+  source: ByteSource,
   request: Request,
   { borrow, turn }: Sockets,
 ): SocketHandlers {
@@ -99,7 +99,7 @@ function handlersOf(
   const deliver = async (peer: Peer, message: Exclude<Message, { kind: 'close' }>) => {
     if (message.kind === 'ping') {
       // A server that pings without end and reads no answers gets no more of them.
-      if (stream.writableLength <= MAX_BYTES) stream.write(frameOf(opcodes.pong, message.bytes))
+      if (stream.writableLength <= MAX_BYTES) stream.write(createFrame(opcodes.pong, message.bytes))
       return
     }
     drained = Promise.withResolvers()
@@ -149,7 +149,7 @@ function handlersOf(
         return
       }
       waiting += size
-      stream.write(frameOf(opcode, payload), () => {
+      stream.write(createFrame(opcode, payload), () => {
         waiting -= size
         loan.grow(-size)
       })

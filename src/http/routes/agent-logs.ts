@@ -4,7 +4,7 @@ import { bounds } from '../../bounds.ts'
 import { getSession, getSessionThread, listSessions, type Session } from '../../core/chat/agent-sessions.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { Id, Moment } from '../schema.ts'
 
 /** The sessions and logs of an agent, for its deployer. Clients expect names with underscores. */
@@ -29,18 +29,18 @@ export const agentLogRoutes = (runtime: Runtime) =>
       ({ request, params: { slug }, query }) => {
         const { status, search, createdAfter, createdBefore, cursor } = query
         const limit = Number(query.limit ?? DEFAULT_LIMIT)
-        const { agentId, sessions, logs } = listSessions(runtime, callerOf(request), slug, {
+        const { agentId, sessions, logs } = listSessions(runtime, getCaller(request), slug, {
           limit: limit + 1,
           ...(status && { hasFailed: status === 'error' }),
           ...(search && { search }),
-          ...(createdAfter && { from: momentOf('createdAfter', createdAfter) }),
-          ...(createdBefore && { to: momentOf('createdBefore', createdBefore) }),
+          ...(createdAfter && { from: parseMoment('createdAfter', createdAfter) }),
+          ...(createdBefore && { to: parseMoment('createdBefore', createdBefore) }),
           ...(cursor && { before: cursor }),
         })
         const page = sessions.slice(0, limit)
         const last = page.at(-1)
         return {
-          sandboxes: page.map(session => sandboxOf(session, agentId)),
+          sandboxes: page.map(session => toSandbox(session, agentId)),
           ...(sessions.length > limit && last && { nextCursor: last.sandbox.id }),
           logs,
         }
@@ -50,12 +50,12 @@ export const agentLogRoutes = (runtime: Runtime) =>
     .get(
       '/:sandboxId',
       ({ request, params: { slug, sandboxId }, query: { threadId } }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const session = getSession(runtime, caller, slug, sandboxId)
-        const { threads, ...sandbox } = sandboxOf(session, session.agentId)
+        const { threads, ...sandbox } = toSandbox(session, session.agentId)
         if (threadId === undefined) return { sandbox: { ...sandbox, threads } }
         const thread = getSessionThread(runtime, caller, session, threadId)
-        return { sandbox, thread: { ...threadOf(thread), messages: thread.messages } }
+        return { sandbox, thread: { ...toThread(thread), messages: thread.messages } }
       },
       {
         params: Type.Object({ slug: Type.String(), sandboxId: Type.String() }),
@@ -63,7 +63,7 @@ export const agentLogRoutes = (runtime: Runtime) =>
       },
     )
 
-const sandboxOf = ({ sandbox, threads }: Session, agentId: string) => ({
+const toSandbox = ({ sandbox, threads }: Session, agentId: string) => ({
   id: sandbox.id,
   client_sandbox_id: sandbox.id,
   sandbox_id: sandbox.environmentId,
@@ -72,10 +72,10 @@ const sandboxOf = ({ sandbox, threads }: Session, agentId: string) => ({
   created_at: sandbox.createdAt,
   updated_at: sandbox.updatedAt,
   agent: { id: agentId, name: sandbox.agentName, slug: sandbox.agentSlug },
-  threads: threads.map(threadOf),
+  threads: threads.map(toThread),
 })
 
-const threadOf = (thread: Session['threads'][number]) => ({
+const toThread = (thread: Session['threads'][number]) => ({
   id: thread.id,
   status: thread.status,
   stream_id: null,
@@ -90,7 +90,7 @@ const threadOf = (thread: Session['threads'][number]) => ({
   error: thread.error,
 })
 
-function momentOf(field: string, text: string): string {
+function parseMoment(field: string, text: string): string {
   const moment = new Date(text)
   if (Number.isNaN(moment.getTime()))
     throw new ApiError('invalid_request', `${field}: must be a date or time of ISO 8601, as 2026-01-31T12:00:00Z`, {

@@ -13,7 +13,7 @@ import {
 import type { Runtime } from '../../core/runtime.ts'
 import type { DeploymentSummary } from '../../model/deployment.ts'
 import { json, optionalJson } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { NO_NUL, VARIABLE_NAME } from '../schema.ts'
 
 const SlugParams = Type.Object({ slug: Type.String() })
@@ -28,14 +28,14 @@ const RemoveVariable = Type.Object({ key: VariableName })
 
 export const agentRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/agents' })
-    .get('/', ({ request }) => ({ agents: listVersionedAgents(runtime, callerOf(request)).map(summary) }))
-    .get('/:slug', ({ request, params: { slug } }) => detail(getVersionedAgent(runtime, callerOf(request), slug)), {
+    .get('/', ({ request }) => ({ agents: listVersionedAgents(runtime, getCaller(request)).map(summary) }))
+    .get('/:slug', ({ request, params: { slug } }) => detail(getVersionedAgent(runtime, getCaller(request), slug)), {
       params: SlugParams,
     })
     .delete(
       '/:slug',
       async ({ request, params: { slug } }) => {
-        await deleteAgent(runtime, callerOf(request), slug)
+        await deleteAgent(runtime, getCaller(request), slug)
         return { success: true, slug, message: `${slug} is deleted. Its sandboxes stay.` }
       },
       { params: SlugParams },
@@ -43,7 +43,7 @@ export const agentRoutes = (runtime: Runtime) =>
     .get(
       '/:slug/deployments',
       ({ request, params: { slug } }) => {
-        const { agent, deployments } = getVersionedAgent(runtime, callerOf(request), slug)
+        const { agent, deployments } = getVersionedAgent(runtime, getCaller(request), slug)
         return { deployments: deployments.map(each => version(each, agent.deploymentId)) }
       },
       { params: SlugParams },
@@ -51,25 +51,29 @@ export const agentRoutes = (runtime: Runtime) =>
     .post(
       '/:slug/rollback',
       ({ request, params: { slug }, body }) => {
-        const { version, id } = rollBackAgent(runtime, callerOf(request), slug, body.version)
+        const { version, id } = rollBackAgent(runtime, getCaller(request), slug, body.version)
         return { slug, version, deploymentId: id, message: `${slug} is back at version ${version}.` }
       },
       { params: SlugParams, ...optionalJson(Rollback) },
     )
-    .get('/:slug/env', ({ request, params: { slug } }) => ({ keys: listVariables(runtime, callerOf(request), slug) }), {
-      params: SlugParams,
-    })
+    .get(
+      '/:slug/env',
+      ({ request, params: { slug } }) => ({ keys: listVariables(runtime, getCaller(request), slug) }),
+      {
+        params: SlugParams,
+      },
+    )
     .put(
       '/:slug/env',
       ({ request, params: { slug }, body: { key, value } }) => ({
-        keys: setVariable(runtime, callerOf(request), slug, { key, value }),
+        keys: setVariable(runtime, getCaller(request), slug, { key, value }),
       }),
       { params: SlugParams, ...json(SetVariable) },
     )
     .delete(
       '/:slug/env',
       ({ request, params: { slug }, body: { key } }) => ({
-        keys: setVariable(runtime, callerOf(request), slug, { key }),
+        keys: setVariable(runtime, getCaller(request), slug, { key }),
       }),
       { params: SlugParams, ...json(RemoveVariable) },
     )

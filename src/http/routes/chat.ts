@@ -9,7 +9,7 @@ import { isObject } from '../../read/json.ts'
 import type { Watched } from '../../runs/registry.ts'
 import { streamHeaders } from '../../stream/frame.ts'
 import { json } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { ExternalUserId, Id, Word } from '../schema.ts'
 
 /** A text is bounded by the body alone. */
@@ -75,7 +75,7 @@ export const chatRoutes = (runtime: Runtime) =>
         const { id, messages, messageId, options = {}, ...rest } = body
         const { run, watched } = await startChat(
           runtime,
-          callerOf(request),
+          getCaller(request),
           slug,
           {
             ...rest,
@@ -96,7 +96,7 @@ export const chatRoutes = (runtime: Runtime) =>
     .get(
       '/:slug/:sandboxId/stream',
       ({ request, params: { slug, sandboxId: name }, query }) => {
-        const stream = findStream(runtime, callerOf(request), slug, { name, ...query })
+        const stream = findStream(runtime, getCaller(request), slug, { name, ...query })
         const watched = stream && resumeStream(runtime, stream, request.headers.get('last-event-id'))
         return watched ? sse(watched) : new Response(null, { status: 204 })
       },
@@ -105,7 +105,7 @@ export const chatRoutes = (runtime: Runtime) =>
     .delete(
       '/:slug/:sandboxId/stream',
       async ({ request, params: { slug, sandboxId: name }, query }) => {
-        const stream = getStream(runtime, callerOf(request), slug, { name, ...query })
+        const stream = getStream(runtime, getCaller(request), slug, { name, ...query })
         const runs = stream ? await cancelStream(runtime, stream) : []
         return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
       },

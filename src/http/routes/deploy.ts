@@ -7,7 +7,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
 import { isObject, type JsonObject } from '../../read/json.ts'
 import { parse } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { errorEvent } from '../failure.ts'
 import { readUpload } from '../upload.ts'
 
@@ -21,7 +21,7 @@ export const deployRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/agents/deploy' }).post(
     '/',
     async ({ request }) => {
-      const caller = callerOf(request)
+      const caller = getCaller(request)
       assertKey(caller, 'deploy agents')
       await runtime.diskSpace.assertEnough()
       const deploy = await readDeploy(runtime, request)
@@ -57,9 +57,9 @@ async function readDeploy({ bundles }: Runtime, request: Request): Promise<Deplo
     if (!bundle || bundle.byteLength === 0) throw wrong('bundle', 'required')
     return {
       ...{ slug, bundle, template: files.get('templateArchive'), engine: fields.get('engine') },
-      metadata: jsonOf(fields, 'metadata'),
-      sandboxConfig: jsonOf(fields, 'sandboxConfig'),
-      mcpConfig: jsonOf(fields, 'mcpConfig'),
+      metadata: parseJsonField(fields, 'metadata'),
+      sandboxConfig: parseJsonField(fields, 'sandboxConfig'),
+      mcpConfig: parseJsonField(fields, 'mcpConfig'),
     }
   } catch (error) {
     for (const file of files.values()) file[Symbol.dispose]()
@@ -67,7 +67,7 @@ async function readDeploy({ bundles }: Runtime, request: Request): Promise<Deplo
   }
 }
 
-function jsonOf(fields: ReadonlyMap<string, string>, name: string): JsonObject | undefined {
+function parseJsonField(fields: ReadonlyMap<string, string>, name: string): JsonObject | undefined {
   const text = fields.get(name)
   if (text === undefined) return undefined
   const value = parse(Buffer.from(text), name)

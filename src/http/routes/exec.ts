@@ -4,7 +4,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { type Command, prepareCommand } from '../../core/sandboxes/exec.ts'
 import { DONE, eventStreamHeaders, OPEN } from '../../stream/frame.ts'
 import { json } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { errorEvent } from '../failure.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from '../schema.ts'
 
@@ -21,7 +21,7 @@ export const execRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/exec' }).post(
     '/',
     async ({ request, params: { sandboxId }, body }) => {
-      const prepared = await prepareCommand(runtime, callerOf(request), sandboxId, body)
+      const prepared = await prepareCommand(runtime, getCaller(request), sandboxId, body)
       if (request.headers.get('accept')?.includes('text/event-stream')) return stream(prepared)
       using command = prepared
       return await command.run({ signal: request.signal })

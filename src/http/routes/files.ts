@@ -9,7 +9,7 @@ import { ApiError } from '../../errors.ts'
 import type { EnvironmentFiles } from '../../plugin-api/index.ts'
 import { movingBody, readBytes } from '../../read/bytes.ts'
 import { json, readJson } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { AbsolutePath, FileContents, isAbsolutePath, SandboxParams } from '../schema.ts'
 
 const PathQuery = Type.Object({ path: AbsolutePath })
@@ -38,7 +38,7 @@ const WriteBody = Type.Union([
 
 export const fileRoutes = (runtime: Runtime) => {
   const useFiles = async (request: Request, sandboxId: string) => {
-    const use = await useSandbox(runtime, callerOf(request), sandboxId)
+    const use = await useSandbox(runtime, getCaller(request), sandboxId)
     return { ...use, files: use.environment.files }
   }
 
@@ -47,7 +47,7 @@ export const fileRoutes = (runtime: Runtime) => {
       .get(
         '/',
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
-          if (format !== 'text') return raw(await downloadFile(runtime, callerOf(request), sandboxId, path))
+          if (format !== 'text') return raw(await downloadFile(runtime, getCaller(request), sandboxId, path))
           using use = await useFiles(request, sandboxId)
           return { path, content: await readText(use.files, path) }
         },
@@ -59,7 +59,7 @@ export const fileRoutes = (runtime: Runtime) => {
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
           await runtime.diskSpace.assertEnough()
           if (format === 'text') {
-            const wanted = entriesOf(await readJson(request))
+            const wanted = parseEntries(await readJson(request))
             using use = await useFiles(request, sandboxId)
             return { files: await writeAll(use.files, wanted) }
           }
@@ -152,12 +152,12 @@ async function writeAll(
   return written
 }
 
-function entriesOf(body: unknown): { path: string; content: string }[] {
+function parseEntries(body: unknown): { path: string; content: string }[] {
   if (!Value.Check(WriteBody, body)) {
     const forms = '{files: [{path, content}]}, {files: {path: content}} or {path, content}'
     throw new ApiError('invalid_request', `files: wants ${forms}, up to ${bounds.files} files`, { field: 'files' })
   }
-  const entries = toEntries(body)
+  const entries = listEntries(body)
   for (const { path } of entries) {
     if (!isAbsolutePath(path))
       throw new ApiError('invalid_request', 'path: must be an absolute path, as /home/user/file', { field: 'path' })
@@ -165,7 +165,7 @@ function entriesOf(body: unknown): { path: string; content: string }[] {
   return entries
 }
 
-function toEntries(body: Static<typeof WriteBody>): { path: string; content: string }[] {
+function listEntries(body: Static<typeof WriteBody>): { path: string; content: string }[] {
   if (!body.files) return [body]
   if (Array.isArray(body.files)) return body.files
   return Object.entries(body.files).map(([path, content]) => ({ path, content }))

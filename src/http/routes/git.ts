@@ -5,7 +5,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'
 import { useSandbox } from '../../core/sandboxes/use-sandbox.ts'
 import { json } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { AbsolutePath, SandboxParams } from '../schema.ts'
 
 const Word = Type.String({
@@ -27,7 +27,7 @@ export const gitRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/sandboxes/:sandboxId/git' }).post(
     '/clone',
     async ({ request, params: { sandboxId }, body }) => {
-      using use = await useSandbox(runtime, callerOf(request), sandboxId)
+      using use = await useSandbox(runtime, getCaller(request), sandboxId)
       await runtime.diskSpace.assertEnough()
       return await cloneRepository(runtime, use, body, request.signal)
     },

@@ -6,7 +6,7 @@ import { findHost, openPreview } from '../../core/sandboxes/previews.ts'
 import { ApiError } from '../../errors.ts'
 import { HttpError } from '../../http1/http-error.ts'
 import { optionalJson } from '../body.ts'
-import { callerOf, callerOrVisitorOf } from '../caller.ts'
+import { getCaller, getCallerOrVisitor } from '../caller.ts'
 import { Lifetime, lifetimeMs } from '../lifetime.ts'
 import { findPreviewAddress, mapPreview, parsePort, publicAddress } from '../preview/address.ts'
 import { forward } from '../preview/forward.ts'
@@ -30,7 +30,7 @@ export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
       '/link',
       async ({ request, params: { sandboxId, port: portText }, body: { expiresIn }, status }) => {
         const port = parsePort(portText)
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const { link, expiresAt } = createLink(runtime, caller, {
           sandbox: sandboxId,
           port,
@@ -57,7 +57,7 @@ async function show(runtime: Runtime, request: Request, sockets: Sockets): Promi
     const location = `${mapping.address.prefix}/${new URL(request.url).search}`
     return new Response(null, { status: 307, headers: { location, 'referrer-policy': 'no-referrer' } })
   }
-  const preview = await openPreview(runtime, callerOrVisitorOf(request), { sandboxId: address.sandboxId, port })
+  const preview = await openPreview(runtime, getCallerOrVisitor(request), { sandboxId: address.sandboxId, port })
   try {
     request.signal.throwIfAborted()
     if (isWebSocket(request)) return await joinSocket(preview, request, mapping, sockets)

@@ -17,7 +17,7 @@ export function outputResponse(
   abort: AbortController,
   use: Disposable,
 ): Response {
-  const frames = framesOf(events, encoding)
+  const frames = toFrames(events, encoding)
   let coming: Promise<IteratorResult<Uint8Array, void>> | undefined
   const body = new ReadableStream<Uint8Array>(
     {
@@ -47,7 +47,7 @@ export function outputResponse(
 }
 
 /** Never throws: an error is the last event. */
-async function* framesOf(
+async function* toFrames(
   events: AsyncGenerator<OutputEvent, void>,
   encoding: 'text' | 'base64',
 ): AsyncGenerator<Uint8Array, void> {

@@ -6,7 +6,7 @@ import { followOutput, parseSignal, startProcess, useProcesses } from '../../cor
 import type { ProcessInfo } from '../../plugin-api/index.ts'
 import { movingBody } from '../../read/bytes.ts'
 import { json, readJsonAs } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import {
   AbsolutePath,
   Arguments,
@@ -54,7 +54,7 @@ const Stdin = Type.Object({
 const Signal = Type.Object({ signal: Type.String({ maxLength: 20, description: 'SIGTERM, or TERM.' }) })
 
 export const processRoutes = (runtime: Runtime) => {
-  const open = (request: Request, sandboxId: string) => useProcesses(runtime, callerOf(request), sandboxId)
+  const open = (request: Request, sandboxId: string) => useProcesses(runtime, getCaller(request), sandboxId)
 
   return (
     new Elysia({ prefix: '/v1/sandboxes/:sandboxId/processes' })
@@ -62,7 +62,7 @@ export const processRoutes = (runtime: Runtime) => {
         '/',
         async ({ request, params: { sandboxId }, body, status }) => {
           const { command, cwd, envs, pty, stdin, name, waitForReader = false } = body
-          const info = await startProcess(runtime, callerOf(request), sandboxId, {
+          const info = await startProcess(runtime, getCaller(request), sandboxId, {
             command,
             stdin: stdin ? 'pipe' : 'ignore',
             waitForReader,

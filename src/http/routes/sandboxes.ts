@@ -8,7 +8,7 @@ import { createSandbox, getSandbox, listVisibleSandboxes, removeSandbox } from '
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import { json } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import {
   ExternalUserId,
   FileContents,
@@ -63,7 +63,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       '/',
       async ({ request, body, status }) => {
         assertPaths(body.files)
-        const sandbox = await createSandbox(runtime, callerOf(request), body, request.signal)
+        const sandbox = await createSandbox(runtime, getCaller(request), body, request.signal)
         const { id, environmentId, createdAt } = sandbox
         return status(201, { id, sandboxId: environmentId, status: sandbox.status, createdAt })
       },
@@ -73,7 +73,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
       '/',
       ({ request, query: { limit, before } }) => {
         const size = Number(limit ?? DEFAULT_PAGE)
-        const found = listVisibleSandboxes(runtime, callerOf(request), { limit: size + 1, ...(before && { before }) })
+        const found = listVisibleSandboxes(runtime, getCaller(request), { limit: size + 1, ...(before && { before }) })
         const sandboxes = found.slice(0, size).map(sandbox => summary(runtime, sandbox))
         return { sandboxes, nextBefore: found.length > size ? (sandboxes.at(-1)?.id ?? null) : null }
       },
@@ -82,13 +82,13 @@ export const sandboxRoutes = (runtime: Runtime) =>
     .get(
       '/:sandboxId',
       async ({ request, params: { sandboxId } }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
         const threads = listVisibleThreads(runtime, caller, sandbox)
         return {
           ...summary(runtime, sandbox),
           threads: threads.map(({ id, name, status }) => ({ id, name, status })),
-          isolation: await isolationOf(runtime, sandbox),
+          isolation: await getIsolation(runtime, sandbox),
           network: describeNetwork(runtime, sandbox),
         }
       },
@@ -97,7 +97,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
     .patch(
       '/:sandboxId',
       async ({ request, params: { sandboxId }, body }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const sandbox = await changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
         return { ...summary(runtime, sandbox), network: describeNetwork(runtime, sandbox) }
       },
@@ -106,7 +106,7 @@ export const sandboxRoutes = (runtime: Runtime) =>
     .delete(
       '/:sandboxId',
       async ({ request, params: { sandboxId }, status }) => {
-        await removeSandbox(runtime, getSandbox(runtime, callerOf(request), sandboxId))
+        await removeSandbox(runtime, getSandbox(runtime, getCaller(request), sandboxId))
         return status(204, undefined)
       },
       { params: SandboxParams },
@@ -127,7 +127,7 @@ function summary({ environments }: Runtime, sandbox: Sandbox) {
 }
 
 /** What confines a sandbox. An environment that cannot be opened has no details; its sandbox is shown all the same. */
-async function isolationOf({ backends, environments }: Runtime, sandbox: Sandbox) {
+async function getIsolation({ backends, environments }: Runtime, sandbox: Sandbox) {
   const kind = backends.get(sandbox.backend)?.isolation ?? null
   const environment = await environments.get(sandbox).catch(() => undefined)
   return { kind, details: environment?.confinement ?? [] }

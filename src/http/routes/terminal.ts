@@ -7,9 +7,16 @@ import { followOutput, useProcesses } from '../../core/sandboxes/processes.ts'
 import { ApiError } from '../../errors.ts'
 import type { EnvironmentProcesses } from '../../plugin-api/index.ts'
 import { objectOf, parseJson } from '../../read/json.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { Flag, Offset, ProcessParams } from '../schema.ts'
-import { acceptance, type Peer, type SocketHandlers, type Sockets, upgraded, WAITING_MESSAGE_BYTES } from '../socket.ts'
+import {
+  acceptHeaders,
+  type Peer,
+  type SocketHandlers,
+  type Sockets,
+  upgradeToSocket,
+  WAITING_MESSAGE_BYTES,
+} from '../socket.ts'
 
 const Query = Type.Object({
   offset: Type.Optional(Offset),
@@ -37,15 +44,15 @@ export const terminalRoutes = (runtime: Runtime, sockets: Sockets) =>
     '/',
     async ({ request, params, query: { offset = '0', hangup } }) => {
       assertOrigin(request, runtime.config.origins)
-      using use = await useProcesses(runtime, callerOf(request), params.sandboxId)
+      using use = await useProcesses(runtime, getCaller(request), params.sandboxId)
       const { processes, hold } = use
       const pid = Number(params.pid)
       const { pty } = await processes.get(pid)
       if (!pty) throw new ApiError('invalid_request', `The process ${pid} has no terminal.`)
       const shares = { giveWay: () => sockets.turn(request), borrow: () => sockets.borrow(request) }
       const options = { hold, offset: Number(offset), hangup: hangup === 'true', ...shares }
-      const handlers = terminalOf(processes, pid, options)
-      return upgraded(sockets.upgrade, request, handlers, acceptance(request))
+      const handlers = createTerminal(processes, pid, options)
+      return upgradeToSocket(sockets.upgrade, request, handlers, acceptHeaders(request))
     },
     { params: ProcessParams, query: Query },
   )
@@ -66,7 +73,7 @@ interface TerminalOptions {
   giveWay: () => Promise<void>
 }
 
-function terminalOf(
+function createTerminal(
   processes: EnvironmentProcesses,
   pid: number,
   { hold, offset, hangup, borrow, giveWay }: TerminalOptions,
@@ -121,7 +128,7 @@ function terminalOf(
     },
     message(peer, data) {
       if (typeof data === 'string') {
-        const size = resizeOf(data)
+        const size = parseResize(data)
         if (!size) return peer.close(UNSUPPORTED, 'a text message must be {type:"resize",columns,rows}')
         return inTurn(peer, 0, () => processes.resize(pid, size))
       }
@@ -148,7 +155,7 @@ function terminalOf(
 
 const isEnded = (error: unknown): boolean => error instanceof ApiError && error.code === 'conflict'
 
-function resizeOf(text: string): { columns: number; rows: number } | undefined {
+function parseResize(text: string): { columns: number; rows: number } | undefined {
   const { type, columns, rows } = objectOf(parseJson(text)) ?? {}
   const isSize = (value: unknown): value is number =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_CELLS

@@ -14,7 +14,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
 import type { Thread } from '../../model/thread.ts'
 import { optionalJson } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { inPieces } from '../pieces.ts'
 import { ExternalUserId, PageSize, SandboxParams, ThreadParams } from '../schema.ts'
 
@@ -37,7 +37,7 @@ export const threadRoutes = (runtime: Runtime) =>
     .get(
       '/',
       ({ request, params: { sandboxId }, query: { limit, before } }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
         const page = (size: number, from: string | undefined) =>
           listVisibleThreads(runtime, caller, sandbox, {
@@ -52,7 +52,7 @@ export const threadRoutes = (runtime: Runtime) =>
     .post(
       '/',
       ({ request, params: { sandboxId }, body, status }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const thread = createThread(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
         return status(201, summary(thread))
       },
@@ -61,7 +61,7 @@ export const threadRoutes = (runtime: Runtime) =>
     .get(
       '/:threadId',
       ({ request, params: { sandboxId, threadId }, query: { limit, before } }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         const thread = getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
         const { error, completedAt } = thread
         const fields = { ...summary(thread), usage: sumUsage(runtime, thread), error, completedAt }
@@ -79,7 +79,7 @@ export const threadRoutes = (runtime: Runtime) =>
     .delete(
       '/:threadId',
       async ({ request, params: { sandboxId, threadId }, status }) => {
-        const caller = callerOf(request)
+        const caller = getCaller(request)
         await removeThread(runtime, getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId))
         return status(204, undefined)
       },

@@ -5,7 +5,7 @@ import { createToken } from '../../core/access/tokens.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
 import { optionalJson } from '../body.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 import { Lifetime, lifetimeMs } from '../lifetime.ts'
 import { Slug } from '../schema.ts'
 
@@ -31,7 +31,7 @@ export const tokenRoutes = (runtime: Runtime) =>
         })
       }
       const agents = agent === undefined ? body.agents : [agent]
-      const token = createToken(runtime, callerOf(request), {
+      const token = createToken(runtime, getCaller(request), {
         lifetimeMs: lifetimeMs(expiresIn),
         ...(agents && { agents }),
         ...(userId && { userId }),

@@ -4,7 +4,7 @@ import { bounds } from '../../bounds.ts'
 import { sumTeamUsage, usageGroups } from '../../core/chat/usage.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { GroupBy } from '../../model/usage.ts'
-import { callerOf } from '../caller.ts'
+import { getCaller } from '../caller.ts'
 
 const UsageQuery = Type.Object({
   groupBy: Type.Optional(Type.Unsafe<GroupBy>(Type.Union(usageGroups.map(name => Type.Literal(name))))),
@@ -20,6 +20,6 @@ export const usageRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/usage' }).get(
     '/',
     ({ request, query: { groupBy = 'day', ...span } }) =>
-      sumTeamUsage(runtime, callerOf(request), { groupBy, ...span }),
+      sumTeamUsage(runtime, getCaller(request), { groupBy, ...span }),
     { query: UsageQuery },
   )

@@ -4,7 +4,7 @@ import { readLink } from '../../core/sandboxes/preview-links.ts'
 import type { AppServer } from '../app-server.ts'
 import type { Admission, RequestContext } from '../context.ts'
 import { docsPaths } from '../openapi/docs.ts'
-import { authorizationOf } from '../socket.ts'
+import { readAuthorization } from '../socket.ts'
 import { watchStrangers } from '../strangers.ts'
 import type { Step } from './step.ts'
 
@@ -30,7 +30,7 @@ export function admission(runtime: Runtime, server: AppServer): Step {
 /** Reads the request's credential. The returned function checks it each time it is called; it throws unauthorized. */
 function identifier(runtime: Runtime, { request, preview }: RequestContext): () => Omit<Admission, 'isValid'> {
   const link = preview?.link
-  const authorization = authorizationOf(request)
+  const authorization = readAuthorization(request)
   return () => {
     if (link === undefined) return { caller: authenticate(runtime, authorization) }
     const visitor = readLink(runtime, link)

@@ -5,14 +5,14 @@ import type { Step } from './step.ts'
 export const watchLoop =
   (loop: EventLoop | undefined): Step =>
   async ({ request }, next) => {
-    loop?.entered(nameOf(request))
+    loop?.entered(describeRequest(request))
     return await next()
   }
 
 const MAX_PATH_LENGTH = 150
 
 /** For the operator: the beginning of the path, without a preview's link, which is a secret. */
-function nameOf({ method, url }: Request): string {
+function describeRequest({ method, url }: Request): string {
   const path = new URL(url).pathname.slice(0, MAX_PATH_LENGTH)
   return `${method} ${path.split('/ports/', 1)[0]}`
 }
