@@ -1,4 +1,5 @@
 import { EVENT_BYTES, partsOf } from '../read/bytes.ts'
+import { checkNesting } from '../read/nesting.ts'
 import { errorResponse } from './error-response.ts'
 import { answerHeaders, upstreamHeaders } from './headers.ts'
 import { createMeter, type Meter } from './meter.ts'
@@ -106,12 +107,14 @@ export function startModelCall(request: ModelCallRequest): ModelCall {
     }
     const reader = body.getReader()
     const redactor = createRedactor(provider.key)
+    const isFlat = checkNesting(response.headers.get('content-type'))
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
           try {
             for (;;) {
               const { done, value } = await reader.read()
+              if (!done && !isFlat(value)) throw new Error('the model answers with JSON that is nested too deep')
               if (!done) passed.push(value)
               const clean = done ? redactor.end() : redactor.push(value)
               for (const part of partsOf(clean, EVENT_BYTES)) controller.enqueue(part)
@@ -121,6 +124,7 @@ export function startModelCall(request: ModelCallRequest): ModelCall {
             conclude(controller)
           } catch (error) {
             conclude(controller, error)
+            upstream.abort()
           }
         },
         cancel: abort,

@@ -4,6 +4,7 @@ import { settlesWithin } from '../../../src/async/timeout.ts'
 import { messageOf } from '../../../src/errors.ts'
 import type { EngineContext, EngineEvent, McpServer } from '../../../src/plugin-api/index.ts'
 import { EVENT_BYTES, partsOf } from '../../../src/read/bytes.ts'
+import { checkNesting } from '../../../src/read/nesting.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toOutput } from './content.ts'
 import { createStdioTransport } from './stdio.ts'
@@ -79,14 +80,16 @@ function transportOf(
 function bounded(response: Response, onEndless: (error: Error) => void): Response {
   const { status, statusText, headers, url } = response
   let left = MAX_ANSWER_BYTES
+  const isFlat = checkNesting(headers.get('content-type'))
   const counting = new TransformStream<Uint8Array, Uint8Array>({
     transform(bytes, controller) {
       left -= bytes.byteLength
-      if (left >= 0) {
+      const isNested = !isFlat(bytes)
+      if (left >= 0 && !isNested) {
         for (const part of partsOf(bytes, EVENT_BYTES)) controller.enqueue(part)
         return
       }
-      const error = new Error('it answers without end')
+      const error = new Error(isNested ? 'it answers with JSON that is nested too deep' : 'it answers without end')
       controller.error(error)
       onEndless(error)
     },
