@@ -1,6 +1,6 @@
 import { wordsOf } from './errors.ts'
 
-/** The exit code. Each command loads what it needs and no more: the guest starts with each sandbox. */
+/** Returns the exit code. Each command loads only what it needs, so that the guest in a sandbox starts fast. */
 async function main(args: readonly string[]): Promise<number> {
   const [first, second] = args
   switch (second === '--help' ? undefined : first) {
@@ -72,7 +72,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
       console.log((await import('../package.json')).version)
       return 0
     default:
-      throw new Error(`${name} is in the table of commands and not here`)
+      throw new Error(`the command ${name} has no implementation`)
   }
 }
 

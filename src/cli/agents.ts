@@ -19,8 +19,8 @@ export async function agents(given: Given): Promise<void> {
   const [subject = ''] = given.words
   const { config, tellIfUnused } = await readPlace(given)
   const { dataDirectory } = config
-  // Before the database is opened: a mistake changes nothing.
-  const inputs = action === 'apply' ? await readAgentFiles(subject, await enginesOf(config)) : []
+  // Before the database is opened, so that a mistake changes nothing.
+  const inputs = action === 'apply' ? await readAgentFiles(subject, await listEngines(config)) : []
   const db = await openData(dataDirectory)
   const { id: teamId } = ensureTeamWithEcho(db, given.find('team') ?? DEFAULT_TEAM)
   if (action === 'apply') {
@@ -44,7 +44,7 @@ export async function agents(given: Given): Promise<void> {
   } else if (action === 'show') {
     const agent = findAgent(db, teamId, subject)
     if (!agent) throw new UsageError(`There is no agent ${subject}.`)
-    // Values of variables may be secrets.
+    // The values of variables may be secrets.
     const envs = Object.fromEntries(Object.keys(agent.sandbox.envs).map(name => [name, '***']))
     const { mcpServers, ...options } = agent.options
     const servers = mcpServers && { mcpServers: Object.keys(mcpServers) }
@@ -59,8 +59,8 @@ export async function agents(given: Given): Promise<void> {
   if (action === 'apply' || action === 'remove') tellIfUnused()
 }
 
-/** The engines that a server with these settings has, and those that the last server on this directory had. */
-async function enginesOf(config: Config): Promise<string[]> {
+/** Lists the engines of a server with these settings, and those of the last server on this directory. */
+async function listEngines(config: Config): Promise<string[]> {
   const { dataDirectory } = config
   const { backends, engines } = await loadPlugins(config)
   for (const each of backends.values()) await each.close()

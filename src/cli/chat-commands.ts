@@ -1,4 +1,4 @@
-/** What a line typed in `threadbox chat` asks of the terminal itself; all other lines are for the agent. */
+/** A line in `threadbox chat` that the terminal itself answers. All other lines go to the agent. */
 export type ChatCommand = 'help' | 'exit' | 'new' | 'sandbox'
 
 const meanings: Record<ChatCommand, string> = {
@@ -8,7 +8,7 @@ const meanings: Record<ChatCommand, string> = {
   exit: 'leave, as Ctrl-D and Ctrl-C do',
 }
 
-/** Undefined for a message, also for one that begins with a slash: the agent may have commands of its own. */
+/** Parses such a line. Undefined for a message, also one that begins with a slash: the agent may have its own commands. */
 export function findChatCommand(line: string): ChatCommand | undefined {
   const names = Object.keys(meanings) as ChatCommand[]
   return names.find(name => line.trim() === `/${name}`)

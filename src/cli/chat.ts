@@ -7,14 +7,14 @@ import { printable } from './printable.ts'
 import { plainRenderer, terminalRenderer } from './render.ts'
 import { findServer, type Place, type ServerClient } from './server-client.ts'
 
-/** How long a cancel may take once its user has left. */
+/** How long a cancel may take once the user has left. */
 const LEAVE_WITHIN_MS = 5000
 
 interface Conversation {
   server: ServerClient
   agent: string
   place: Place | undefined
-  /** The reply's text and nothing else. */
+  /** Prints only the reply's text. */
   isQuiet: boolean
 }
 
@@ -71,7 +71,7 @@ async function converse(conversation: Conversation): Promise<void> {
     await Promise.race([answered, left])
     isTalking = false
   }
-  // Left with a second Ctrl-C: the first one's cancel is still to arrive.
+  // After a second Ctrl-C, the cancel of the first one must still arrive.
   if (cancelled) await Promise.race([cancelled, Bun.sleep(LEAVE_WITHIN_MS)])
   terminal.close()
   console.log()
@@ -117,7 +117,7 @@ async function showHistory(conversation: Conversation): Promise<void> {
   const { server, place, agent } = conversation
   if (!place) return
   const messages = await server.findMessages(place)
-  // Deleted meanwhile: the next message begins anew.
+  // The thread was deleted meanwhile: the next message starts a new one.
   if (!messages) conversation.place = undefined
   for (const { role, content } of messages ?? []) {
     console.log(printable(role === 'user' ? `${agent} › ${content}` : content))

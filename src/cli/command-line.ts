@@ -5,14 +5,14 @@ import { readConfig } from '../start/config.ts'
 import { settings } from '../start/settings.ts'
 import { type Command, commands } from './commands.ts'
 
-/** A mistake on the command line: told without a stack, exit code 2. */
+/** A mistake on the command line. It is printed without a stack; the exit code is 2. */
 export class UsageError extends Error {
   readonly exitCode = 2
 }
 
-/** What a command was given. Its flags are those of the table of commands. */
+/** The arguments of a command. Its flags are those in the table of commands. */
 export interface Given {
-  /** The second word of the command's name, such as `create`; empty where there is none. */
+  /** The second word of the command's name, such as `create`; empty when there is no second word. */
   action: string
   words: readonly string[]
   has(flag: string): boolean
@@ -24,14 +24,14 @@ export interface Given {
   settings: readonly string[]
 }
 
-/** The commands that these words begin with: of `keys` each `keys …`, of `keys create` that one. */
+/** The commands whose name begins with these words: each `keys …` for `keys`, only one for `keys create`. */
 export function findCommands(words: readonly string[]): readonly Command[] {
   const two = commands.filter(({ name }) => name === words.slice(0, 2).join(' '))
   if (two.length > 0) return two
   return commands.filter(({ name }) => name.split(' ')[0] === words[0])
 }
 
-/** What help is wanted of; undefined when none is. */
+/** The words that help is requested for; undefined when no help is requested. */
 export function helpWantedOf(args: readonly string[]): readonly string[] | undefined {
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
   if (own.length === 0) return []
@@ -39,7 +39,7 @@ export function helpWantedOf(args: readonly string[]): readonly string[] | undef
   return own[0] === 'help' ? own.slice(1) : undefined
 }
 
-/** Finds the command and reads what it was given. Throws a UsageError, or a ConfigError with every mistake at once. */
+/** Finds the command and parses its arguments. Throws a UsageError, or a ConfigError with every mistake at once. */
 export async function readCommand(args: readonly string[]): Promise<{ name: string; given: Given }> {
   const [command, ...others] = findCommands(args)
   if (!command) throw unknownCommand(args)
@@ -85,7 +85,7 @@ async function read(command: Command, args: readonly string[]): Promise<Given> {
   }
   if (!isOpen) problems.push(...words.slice(operands.length).map(word => `${word}: not a flag, nor wanted here`))
   if (problems.length > 0) {
-    // Those of the values too: all mistakes are told at once.
+    // With the mistakes in values: all mistakes are reported at once.
     const more = taken.length > 0 ? await readConfig(asFlags, process.env).catch(problemsOf) : []
     throw new ConfigError([...problems, ...(Array.isArray(more) ? more : [])])
   }

@@ -1,25 +1,25 @@
 import type { Flag } from '../read/arguments.ts'
 import { idsAlone, json, oneOff, place, quiet, replyAlone, server, team, verbose } from './common-flags.ts'
 
-/** One command, as help shows it and as its arguments are read. */
+/** One command: the source of its help and of its parser. */
 export interface Command {
   /** The words that choose it. */
   name: string
-  /** What follows them: in brackets what may be left out, with `…` what may be several. */
+  /** The operands that follow: optional ones in brackets, repeatable ones with `…`. */
   operands?: string
-  /** In a few words. */
+  /** One short phrase. */
   help: string
-  /** What a user has to know beside the flags. */
+  /** What else a user has to know. */
   more?: string
   flags?: readonly Flag[]
-  /** The settings of `serve` that it takes too. */
+  /** The settings of `serve` that it accepts too. */
   settings?: 'all' | readonly string[]
   examples: readonly string[]
-  /** Threadbox starts it itself. */
+  /** Only threadbox itself starts it; help does not show it. */
   isInternal?: true
 }
 
-/** Every command. Those of one subject are beside each other. */
+/** Every command, grouped by subject. */
 export const commands: readonly Command[] = [
   {
     name: 'serve',

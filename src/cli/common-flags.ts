@@ -2,7 +2,7 @@ import type { Flag } from '../read/arguments.ts'
 
 /** Flags that several commands take. */
 
-/** Settings of `serve` that say which data directory is meant. */
+/** The settings of `serve` that choose the data directory. */
 export const place = ['config', 'data-dir']
 
 export const server: readonly Flag[] = [

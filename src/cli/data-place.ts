@@ -6,13 +6,13 @@ import { findServerDirectories, hasServer } from './running-servers.ts'
 
 export interface DataPlace {
   config: Config
-  /** After a change: says on stderr when no server that runs has it, and where servers run. */
+  /** Call it after a change. When no running server uses this data directory, it says so on stderr, and where servers run. */
   tellIfUnused(): void
 }
 
 /**
- * The settings of a command that works beside a server. Where no data directory is named and no server runs on the usual
- * one, it is that of the only server that runs.
+ * Reads the settings of a command that works beside a server. Without a named data directory, and without a server on the
+ * default one, it uses the directory of the only running server.
  */
 export async function readPlace(given: Given): Promise<DataPlace> {
   const config = await readConfig(given.settings, process.env)

@@ -7,7 +7,7 @@ import { printable } from './printable.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { findServer, readLines, type ServerClient } from './server-client.ts'
 
-/** Where one agent's code begins. */
+/** The entry point of one agent's code. */
 interface Source {
   slug: string
   entry: string
@@ -44,7 +44,7 @@ function megabytesOf(form: FormData): string {
   return (bytes / 1_000_000).toFixed(1)
 }
 
-/** Shows what the server does with it. The agent's new version. */
+/** Shows the progress that the server reports. Returns the agent's new version. */
 async function send(server: ServerClient, form: FormData, progress: Progress): Promise<number> {
   for await (const line of readLines(await server.request('POST', '/v1/agents/deploy', form))) {
     const { type, message, result } = objectOf(parseJson(line)) ?? {}
@@ -61,7 +61,7 @@ async function send(server: ServerClient, form: FormData, progress: Progress): P
 
 const entries = ['index.ts', 'index.js', 'agent.ts', 'agent.js']
 
-/** A file, a directory of one agent, or one of many: `agents/SLUG/index.ts`, `agents/SLUG.ts`. */
+/** Finds the agents in a file, in the directory of one agent, or in one of many: `agents/SLUG/index.ts`, `agents/SLUG.ts`. */
 function findSources(path: string): Source[] {
   if (!existsSync(path)) throw new UsageError(`${path}: there is no such file or directory`)
   const found = sourceOf(resolve(path))
@@ -82,7 +82,7 @@ function sourceOf(path: string): Source | undefined {
   return ['.ts', '.js', '.mjs'].includes(extension) ? { slug: basename(path, extension), entry: path } : undefined
 }
 
-/** What the server takes: the bundle, and beside an `index` or `agent` also the directory `template` and `.mcp.json`. */
+/** Makes the upload: the bundle and, next to an `index` or `agent`, the directory `template` and `.mcp.json`. */
 async function formOf(slug: string, entry: string): Promise<FormData> {
   const form = new FormData()
   form.set('slug', slug)
@@ -95,7 +95,7 @@ async function formOf(slug: string, entry: string): Promise<FormData> {
   return form
 }
 
-/** One module with all that the agent imports; who runs it brings the package that defines agents. */
+/** Bundles everything that the agent imports into one module, except for the package that defines agents: the runner has it. */
 async function bundle(entry: string): Promise<Blob> {
   const { success, outputs, logs } = await Bun.build({
     entrypoints: [entry],
@@ -110,7 +110,7 @@ async function bundle(entry: string): Promise<Blob> {
   throw new Error(`${entry} cannot be bundled:\n${logs.map(String).join('\n')}`)
 }
 
-/** By tar, which keeps modes and links. */
+/** Packs a directory with tar, which keeps modes and links. */
 async function archive(directory: string): Promise<Blob> {
   const child = Bun.spawn(['tar', '-czf', '-', '-C', directory, '.'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [bytes, problem] = await Promise.all([child.stdout.blob(), child.stderr.text()])

@@ -8,7 +8,7 @@ import { readConfig } from '../start/config.ts'
 import { loadPlugins } from '../start/load-plugins.ts'
 import type { Given } from './command-line.ts'
 
-/** Tries what the chosen backend needs and prints each result. False when serve would refuse to start. */
+/** Checks what the chosen backend needs and prints each result. False when serve would refuse to start. */
 export async function doctor({ settings }: Given): Promise<boolean> {
   const config = await readConfig(settings, process.env)
   const { backends } = await loadPlugins(config)
@@ -25,7 +25,7 @@ export async function doctor({ settings }: Given): Promise<boolean> {
   return failed.length === 0
 }
 
-/** Of the nearest directory that is there: serve makes the rest. A server starts on a full disk too, so that sandboxes can be deleted. */
+/** Not required: a server starts on a full disk too, so that sandboxes can be deleted. `serve` makes missing directories. */
 async function diskCheck({ dataDirectory, reserveMb }: Config): Promise<Check> {
   let directory = dataDirectory
   while (!existsSync(directory)) directory = dirname(directory)

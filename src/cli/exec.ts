@@ -4,13 +4,13 @@ import { printer } from './print.ts'
 import { readOneOff } from './temporary/flags.ts'
 import { withSandbox } from './temporary/session.ts'
 
-/** Runs one command in a sandbox that is gone after it. Its exit code. */
+/** Runs one command in a temporary sandbox. Returns its exit code. */
 export async function exec(given: Given): Promise<number> {
   const oneOff = readOneOff(given, process.env)
   const { words, json } = oneOff
   return await withSandbox(oneOff, async ({ environment, sandbox: { cwd, envs }, signal }) => {
     const child = await environment.spawn({
-      // One word is a line for the shell, as ssh and docker's own users write it.
+      // A single word is a line for the shell, as with ssh.
       command: words.length === 1 ? (words[0] ?? '') : words,
       ...{ cwd, env: envs, signal },
       ...(!process.stdin.isTTY && { stdin: 'pipe' }),
@@ -31,7 +31,7 @@ export async function exec(given: Given): Promise<number> {
   })
 }
 
-/** What comes on our stdin, to the command's. It may end before it has read all. */
+/** Forwards our stdin to the command, which may end before it has read everything. */
 async function feed(stdin: NonNullable<Awaited<ReturnType<Environment['spawn']>>['stdin']>): Promise<void> {
   await Bun.stdin
     .stream()

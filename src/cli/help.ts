@@ -3,10 +3,10 @@ import { findCommands, settingsOf, unknownCommand, usageOf } from './command-lin
 import { type Command, commands } from './commands.ts'
 
 const WIDTH = 80
-/** Where the second column begins, unless all of the first are narrower. */
+/** The largest width of the first column. */
 const SECOND = 28
 
-/** Help for the command, or the commands, that these words begin with; without words for all. Throws a UsageError. */
+/** Help for the commands whose name begins with these words; without words, for all commands. Throws a UsageError. */
 export function help(words: readonly string[]): string {
   if (words.length === 0) return overview()
   const found = findCommands(words)
@@ -31,7 +31,7 @@ threadbox COMMAND --help shows what a command takes, with an example;
 threadbox serve --help shows every setting.`
 }
 
-/** Its name and what must follow. */
+/** A command's name and its required operands. */
 const shortName = ({ name, operands = '' }: Command): string => `${name} ${operands}`.trimEnd()
 
 function describeSubject(subject: string, those: readonly Command[]): string {
@@ -59,7 +59,7 @@ function rowOf({ name, value, default: fallback, help: text, repeats }: Flag): [
   return [`--${name}${value ? ` ${value}` : ''}`, `${text}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
 }
 
-/** Two columns, within the width. */
+/** Lays rows out in two columns, within the width. */
 function table(rows: readonly (readonly [string, string])[]): string {
   const second = Math.min(SECOND, Math.max(...rows.map(([left]) => left.length)) + 4)
   return rows

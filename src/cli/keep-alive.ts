@@ -1,7 +1,7 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** By Linux's headers. */
+/** Constants of Linux's headers. */
 const SOL_SOCKET = 1
 const SO_KEEPALIVE = 9
 const IPPROTO_TCP = 6
@@ -13,14 +13,14 @@ const TCP_USER_TIMEOUT = 18
 const IDLE_SECONDS = 60
 const EVERY_SECONDS = 15
 const TIMES = 4
-/** Bytes that nobody has taken for this long end a connection; Linux would try for a quarter of an hour. */
+/** A connection ends when sent bytes stay unacknowledged for this long; Linux's default is a quarter of an hour. */
 const UNSENT_MS = (IDLE_SECONDS + TIMES * EVERY_SECONDS) * 1000
 
 const LISTENING = '0A'
 
 /**
- * Finds out in two minutes that the machine at the other end of a connection is gone. Bun has no setting for it, but
- * what a listening socket has, those that it accepts inherit. False where there is no such socket to be found.
+ * Ends connections within two minutes when the machine at the other end is gone. Bun has no setting for this, so it is set
+ * on the listening socket, from which accepted ones inherit it. False when that socket cannot be found.
  */
 export function keepConnectionsAlive(port: number): boolean {
   const socket = findListeningSocket(port)
@@ -44,7 +44,7 @@ export function keepConnectionsAlive(port: number): boolean {
   return failed.length === 0
 }
 
-/** The descriptor of this process's own socket that listens on the port. Undefined also where /proc is hidden. */
+/** The descriptor of this process's socket that listens on the port. Undefined also when /proc is hidden. */
 function findListeningSocket(port: number): number | undefined {
   const place = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const inodes = ['tcp', 'tcp6'].flatMap(table =>
@@ -58,7 +58,7 @@ function findListeningSocket(port: number): number | undefined {
     try {
       return inodes.includes(readlinkSync(`/proc/self/fd/${name}`))
     } catch {
-      // The listing's own is gone by now.
+      // The descriptor of the directory listing is closed by now.
       return false
     }
   })
@@ -69,7 +69,7 @@ function readTable(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    // A kernel without this family of addresses.
+    // The kernel lacks this address family.
     return ''
   }
 }

@@ -8,7 +8,7 @@ const stateFile = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.loc
 
 const keyOf = (url: string, agent: string) => `${url} ${agent}`
 
-/** Where the last chat with this agent of this server was. */
+/** The sandbox and thread of the last chat with this agent of this server. */
 export async function findLastThread(url: string, agent: string): Promise<Place | undefined> {
   const place = (await readState())[keyOf(url, agent)]
   if (!isObject(place)) return undefined
@@ -22,7 +22,7 @@ export async function rememberThread(url: string, agent: string, { sandboxId, th
   await Bun.write(stateFile(), JSON.stringify(state, null, 2))
 }
 
-/** A file that is missing or broken is no state. */
+/** Reads the state; empty when the file is missing or broken. */
 async function readState(): Promise<JsonObject> {
   const text = await Bun.file(stateFile())
     .text()

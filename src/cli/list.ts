@@ -1,12 +1,12 @@
 import type { Given } from './command-line.ts'
 import { printable } from './printable.ts'
 
-/** What a list shows of each row, from left to right; the first tells the rows apart. */
+/** The columns of a list, from left to right. The first one identifies the row. */
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
 
 /**
- * Prints a list: with --json as an array of what `rows` has, with --quiet the first column alone, in a terminal under
- * titles, and else with tabs between.
+ * Prints a list: with --json `rows` as an array, with --quiet only the first column, in a terminal with titles, and
+ * otherwise with tabs between the columns.
  */
 export function printList<Row>(given: Given, rows: readonly Row[], columns: Columns<Row>): void {
   if (given.has('json')) {

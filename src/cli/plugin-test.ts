@@ -14,10 +14,10 @@ import { closedContext, loadPlugins, type Plugins } from '../start/load-plugins.
 
 const limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
 
-/** Without a contract of its file: what needs no scene is tested nonetheless. */
+/** For a file without a contract: the tests that need no scene still run. */
 const noScenes: EngineContract = { stage: () => undefined }
 
-/** Runs the contract suites on what a file brings, in a data directory of their own. False when a test failed. */
+/** Runs the contract suites on the plugins of a file, in a new data directory. False when a test failed. */
 export async function testPlugin(file: string, flags: readonly string[]): Promise<boolean> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'threadbox-plugin-'))
   try {

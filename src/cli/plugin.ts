@@ -1,7 +1,7 @@
 import { typesText } from '../plugin-loader/types-text.ts' with { type: 'macro' }
 import type { Given } from './command-line.ts'
 
-/** For authors of plugins. False when a test failed. */
+/** Prints the types for a plugin's author, or tests a plugin. False when a test failed. */
 export async function plugin(given: Given): Promise<boolean> {
   const { action, settings } = given
   const [file = ''] = given.words

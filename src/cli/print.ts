@@ -1,6 +1,6 @@
 type Print = (text: string | Uint8Array) => Promise<void>
 
-/** Writes that wait for who reads. One who has left ends nothing here: the stream's own error says it. */
+/** Writes that wait for the reader. They do not fail when the reader has left: the stream emits an error for that. */
 export function printer(): { stdout: Print; stderr: Print } {
   const to =
     (stream: NodeJS.WriteStream): Print =>

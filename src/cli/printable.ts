@@ -1,2 +1,2 @@
-/** What a model says, and a tool prints, must not steer the terminal. */
+/** Removes control characters: the text of a model or a tool must not control the terminal. */
 export const printable = (text: string): string => text.replace(/[^\P{Cc}\n\t]/gu, '')

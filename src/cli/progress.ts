@@ -1,23 +1,23 @@
 import { printable } from './printable.ts'
 
-/** Shows on stderr what takes long: one line that changes in a terminal, and in a log a line now and then. */
+/** Shows long work on stderr: one changing line in a terminal, and occasional lines in a log. */
 export interface Progress {
-  /** What is being done from now on. */
+  /** Names the work that begins now. */
   say(what: string): void
-  /** More of what is being done, such as a line of a backend's log. Nothing while nothing is. */
+  /** Adds a detail of the current work, such as a line of a backend's log. Does nothing between works. */
   note(more: string): void
   /** Counts bytes as they pass. */
   count(bytes: ReadableStream<Uint8Array>): ReadableStream<Uint8Array>
-  /** Clears the line: something else is about to be printed. */
+  /** Clears the line before something else is printed. */
   end(): void
 }
 
-/** What is over sooner is not worth a line. */
+/** Shorter work is not shown. */
 const FIRST_AFTER_MS = 400
 const DRAW_EVERY_MS = 200
 const LOG_EVERY_MS = 10_000
 
-/** `isQuiet`: shows nothing. */
+/** With `isQuiet` it shows nothing. */
 export function createProgress({ isQuiet = false } = {}): Progress {
   const { stderr } = process
   const isTerminal = stderr.isTTY === true

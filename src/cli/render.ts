@@ -5,7 +5,7 @@ import { printable } from './printable.ts'
 const dim = (text: string) => `\x1b[2m${text}\x1b[22m`
 const red = (text: string) => `\x1b[31m${text}\x1b[39m`
 const SUMMARY_LENGTH = 100
-/** Of what a tool gave, in a log. */
+/** How many lines of a tool's output are logged. */
 const LOGGED_LINES = 40
 
 /** Shows a stream's chunks as they come. */
@@ -44,7 +44,7 @@ export function terminalRenderer(write: (text: string) => void): Renderer {
   }
 }
 
-/** For a pipe: the reply's text. Each tool's call and the first lines of what it gave go to `tools`, errors to stderr. */
+/** For a pipe: the reply's text. Each tool call and the first lines of its output go to `tools`, errors to stderr. */
 export function plainRenderer(
   write: (text: string) => void,
   complain: (text: string) => void,
@@ -72,10 +72,10 @@ export function plainRenderer(
   }
 }
 
-/** What the engine has to say of its work, such as that a model's call is tried again. */
+/** A notice of the engine, such as that a model call is retried. */
 const noticeOf = (data: unknown): string => printable(String(objectOf(data)?.text ?? ''))
 
-/** The tool and what it is about: its command, path or pattern. */
+/** The tool's name and its main argument: a command, path or pattern. */
 function describeCall(name: string, input: unknown): string {
   const about = Object.values(objectOf(input) ?? {}).find(value => typeof value === 'string') ?? ''
   return `● ${name} ${oneLine(String(about))}`
@@ -83,7 +83,7 @@ function describeCall(name: string, input: unknown): string {
 
 const textOf = (output: unknown): string => (typeof output === 'string' ? output : JSON.stringify(output))
 
-/** Whole lines, each with its end; empty for nothing. */
+/** Ends each line with a line break; empty for an empty text. */
 function firstLines(text: string): string {
   const lines = printable(text).trimEnd().split('\n')
   const more = lines.length - LOGGED_LINES

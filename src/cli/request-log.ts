@@ -2,21 +2,21 @@ import type { Log } from '../core/runtime.ts'
 
 type Answer<Given extends Response | undefined> = (request: Request) => Promise<Given>
 
-/** Logs a line for each request, once its answer begins. Nothing of headers, bodies and queries is in it. */
+/** Logs a line for each request once its response begins, without headers, bodies and queries. */
 export const withRequestLog =
   <Given extends Response | undefined>(log: Log, answer: Answer<Given>): Answer<Given> =>
   async request => {
     const begun = performance.now()
     const response = await answer(request)
     const ms = Math.round(performance.now() - begun)
-    // A socket that was taken over has no answer of ours.
+    // A WebSocket has taken over: there is no response.
     log(`${request.method} ${loggedPath(request.url)} ${response?.status ?? 101} ${ms} ms`, 'debug')
     return response
   }
 
 const MOST_CHARACTERS = 200
 
-/** The path alone. What is behind a sandbox's port is its own affair, and a key that somebody put into a path is left out. */
+/** The path, without what follows a sandbox's port, and without a key that a caller put into it. */
 function loggedPath(url: string): string {
   const { pathname } = new URL(url)
   const [, ours = pathname] = /^(\/v1\/sandboxes\/[^/]*\/ports\/[^/]*\/)./.exec(pathname) ?? []

@@ -9,8 +9,8 @@ import { collectResult } from './temporary/result.ts'
 import { FAILED, type Session, withSandbox } from './temporary/session.ts'
 
 /**
- * Gives one prompt to an agent in a sandbox that is gone after it. 0 when the reply is complete, 1 when it failed; an
- * error's `exitCode` when threadbox could not run it. With --json the last line is the result, however it ended.
+ * Gives one prompt to an agent in a temporary sandbox. Returns 0 when the reply is complete and 1 when it failed; throws
+ * an error with an `exitCode` when threadbox could not run it. With --json the last line is the result, in every case.
  */
 export async function run(given: Given): Promise<number> {
   const result = collectResult()
@@ -26,7 +26,7 @@ export async function run(given: Given): Promise<number> {
         result.add(chunk)
         await show(chunk)
       })
-      // All that was written has been taken.
+      // Waits until the reader has taken all output.
       await stdout('')
       session.signal.throwIfAborted()
       return code
@@ -42,7 +42,7 @@ export async function run(given: Given): Promise<number> {
 
 type Show = (chunk: Chunk) => Promise<void>
 
-/** 0 when the reply is complete, 1 when it failed. The session's signal cancels it. */
+/** Returns 0 when the reply is complete, 1 when it failed. The session's signal cancels it. */
 async function reply({ runtime, caller, sandbox, signal, agent }: Session, text: string, show: Show): Promise<number> {
   const messages = [{ role: 'user' as const, parts: [{ type: 'text', text }] }]
   const request = { sandboxId: sandbox.id, messages, background: false, options: {} }

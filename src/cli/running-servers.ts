@@ -4,18 +4,18 @@ import { SERVER_LOCK } from '../db/lock.ts'
 import { isDataDirectory } from './temporary/data-directory.ts'
 
 /**
- * The data directories of the servers that run on this machine, as far as this user can see: by the kernel's list of
- * locks, so that one that was killed is not among them. Without those of `run` and `exec`.
+ * The data directories of the servers that run on this machine, as far as this user can see them. It reads the kernel's
+ * list of locks, which has no entry of a killed server. Without the directories of `run` and `exec`.
  */
 export function findServerDirectories(): string[] {
   const found = [...lockHolders()].flatMap(pid => filesOf(pid).filter(isServerLock))
   return [...new Set(found.map(path => dirname(path)))].filter(path => !isDataDirectory(basename(path))).sort()
 }
 
-/** True when a server of whatever user runs on this directory. */
+/** True when a server of any user runs on this directory. */
 export function hasServer(dataDirectory: string): boolean {
   const file = find(`${dataDirectory}/${SERVER_LOCK}`)
-  // The list's device numbers are not those of every file system: the number of the file, and its name, have to do.
+  // The device numbers in this list differ from those of stat on some file systems, so inode and file name must suffice.
   return file !== undefined && locks().some(({ inode }) => inode === file.ino)
 }
 
@@ -29,13 +29,13 @@ const locks = () =>
 
 const lockHolders = () => new Set(locks().map(({ pid }) => pid))
 
-/** The open files of a process, by their paths; none of one that may not be looked at. */
+/** The paths of a process's open files; empty for a process of another user. */
 function filesOf(pid: number): string[] {
   try {
     const directory = `/proc/${pid}/fd`
     return readdirSync(directory).flatMap(name => {
       const path = link(`${directory}/${name}`)
-      // It may run under another root, where the same path is another file.
+      // The process may have another root, where the same path is another file.
       return path !== undefined && find(path)?.ino === find(`${directory}/${name}`)?.ino ? [path] : []
     })
   } catch {

@@ -19,7 +19,7 @@ interface Detail extends Summary {
   network: { mode: string }
 }
 
-/** The sandboxes of a running server. */
+/** Makes, lists and removes the sandboxes of a running server. */
 export async function sandboxes(given: Given): Promise<void> {
   const server = findServer(given)
   const [id = ''] = given.words
@@ -44,7 +44,7 @@ export async function sandboxes(given: Given): Promise<void> {
   }
 }
 
-/** Where the API has a sandbox. Throws a UsageError for what cannot be an id. */
+/** The API's path of a sandbox. Throws a UsageError for a text that cannot be an id. */
 export function pathOf(sandbox: string): string {
   if (sandbox === '' || sandbox === '.' || sandbox === '..') throw new UsageError('SANDBOX must be an id')
   return `/v1/sandboxes/${encodeURIComponent(sandbox)}`

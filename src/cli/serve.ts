@@ -19,9 +19,9 @@ import { keyHint, startSummary } from './start-summary.ts'
 import { createWatchdog } from './watchdog.ts'
 
 const HOUSEKEEPING_MS = 10_000
-/** Connections of those who have shown no key are closed after this silence: they would use up the descriptors. */
+/** Connections without a valid key are closed after this silence, because they could use up the descriptors. */
 const STRANGER_IDLE_SECONDS = 10
-/** Once all runs have ended, what readers have not taken by then is lost to them. */
+/** How long readers have to take the rest of their streams once all runs have ended. */
 const FLUSH_MS = 1000
 
 /** Runs until SIGTERM or SIGINT. Throws a ConfigError, or an error that says what keeps it from starting. */
@@ -35,13 +35,13 @@ export async function serve({ settings }: Given): Promise<void> {
   const { runtime, close } = opened
   const { db } = runtime
 
-  // Before anyone can know that it runs: a signal then must not be the end of the process.
+  // Before anything announces that the server runs: a signal after that must stop it in order.
   const stopped = new Promise(resolve => {
     process.once('SIGTERM', resolve)
     process.once('SIGINT', resolve)
   })
   let isClosing = false
-  // Who has a key may be silent for as long as a command or a stream takes.
+  // A caller with a key may be silent for as long as a command or a stream takes.
   const app = createApp(runtime, {
     timeout: (request, seconds) => server.timeout(request, seconds),
     nameOf: request => {
@@ -97,9 +97,9 @@ function listen({ host, port }: Config, fetch: (request: Request) => Promise<Res
       port,
       idleTimeout: STRANGER_IDLE_SECONDS,
       reusePort: false,
-      // Else Bun prints the stack of an answer's body that breaks: its reader is told by the connection's end.
+      // Otherwise Bun prints a stack when a response's body fails; the client sees that the connection ends.
       development: false,
-      // JSON bodies have their own bound; files may have any size.
+      // JSON bodies have their own limit; files may have any size.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch,
     })

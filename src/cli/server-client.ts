@@ -2,13 +2,13 @@ import { lines } from '../read/lines.ts'
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
 import { type Given, UsageError } from './command-line.ts'
 
-/** A running server, as its terminal clients use it. Each call throws an Error with the server's own words. */
+/** A client for a running server. Each call throws an Error with the server's message. */
 export interface ServerClient {
   readonly url: string
-  /** Throws what the server refuses it with. Bytes and forms go as they are, objects as JSON. */
+  /** Sends a request. Bytes and forms are sent unchanged, objects as JSON. Throws the server's error. */
   request(method: string, path: string, body?: object): Promise<Response>
   openSocket(path: string): WebSocket
-  /** Sends a message; a sandbox and a thread are made when none is given. */
+  /** Sends a message. Makes a sandbox and a thread when they are not given. */
   chat(agent: string, text: string, place?: Place): Promise<Reply>
   /** Resolves when the thread's run has ended. */
   cancel(agent: string, place: Place): Promise<void>
@@ -25,7 +25,7 @@ export interface Reply extends Place {
   chunks: AsyncIterable<Chunk>
 }
 
-/** The server that the flags or the environment name. Throws a UsageError without a key. */
+/** A client for the server that the flags or the environment name. Throws a UsageError without a key. */
 export function findServer(given: Given): ServerClient {
   const key = given.find('key') ?? process.env.THREADBOX_API_KEY
   if (!key) throw new UsageError('no API key: set THREADBOX_API_KEY')
@@ -45,7 +45,7 @@ function connectServer(url: string, key: string): ServerClient {
       method,
       headers: {
         authorization,
-        // A form's own has its boundary.
+        // fetch sets the type of a form, with its boundary.
         ...(!isForm && { 'content-type': isRaw ? 'application/octet-stream' : 'application/json' }),
       },
       ...(body && { body: isRaw ? body : JSON.stringify(body) }),
@@ -92,7 +92,7 @@ export async function* readChunks(response: Response): AsyncGenerator<Chunk> {
   for await (const json of readEvents(response)) yield parseChunk(json)
 }
 
-/** The data of an event stream; comments, ids and the closing sentinel are passed over. */
+/** The data of an event stream, without comments, ids and the closing sentinel. */
 export async function* readEvents(response: Response): AsyncGenerator<string> {
   for await (const line of readLines(response)) {
     if (line.startsWith('data: ') && line !== 'data: [DONE]') yield line.slice('data: '.length)

@@ -3,15 +3,15 @@ import { isObject, objectOf, parseJson } from '../read/json.ts'
 import type { Given } from './command-line.ts'
 import { findServer, readEvents, type ServerClient } from './server-client.ts'
 
-/** bash as a login shell, else whatever shell there is. */
+/** bash as a login shell, else the shell that the sandbox has. */
 const LOGIN_SHELL = 'if [ -n "$BASH_VERSION" ]; then exec bash -l; else exec sh -l; fi'
 
-/** Signals that end this program end the process too. */
+/** Signals that end this program; they end the process inside too. */
 const ending = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
 /**
- * Opens a shell, or runs a command, in a sandbox of a running server: with a terminal where there is one on both sides
- * of this program, else with pipes. The exit code is the process's own.
+ * Opens a shell, or runs a command, in a sandbox of a running server: with a terminal when stdin and stdout are one, else
+ * with pipes. Returns the exit code of the process.
  */
 export async function shell(given: Given): Promise<number> {
   const [sandbox = '', ...command] = given.words
@@ -33,12 +33,12 @@ export async function shell(given: Given): Promise<number> {
   try {
     return await Promise.race([inTerminal ? throughTerminal(server, place) : throughPipes(server, place), left.promise])
   } finally {
-    // It may have ended, and the server may be gone.
+    // The process may have ended, or the server may be gone.
     await server.request('DELETE', place).catch(() => {})
   }
 }
 
-/** Joins this terminal to the process's, and leaves it as it was however that ends. */
+/** Connects this terminal to the process's. Restores it at the end, in every case. */
 async function throughTerminal(server: ServerClient, place: string): Promise<number> {
   const { stdin, stdout } = process
   const socket = server.openSocket(`${place}/terminal?hangup=true`)
@@ -72,9 +72,9 @@ async function throughTerminal(server: ServerClient, place: string): Promise<num
   }
 }
 
-/** Passes stdin on, and prints what the process prints. */
+/** Forwards stdin, and prints the output of the process. */
 async function throughPipes(server: ServerClient, place: string): Promise<number> {
-  // What the process does not read any more is not wanted.
+  // The process no longer reads its stdin.
   void server.request('POST', `${place}/stdin?close=true`, Bun.stdin.stream()).catch(() => {})
   for await (const json of readEvents(await server.request('GET', `${place}/output?encoding=base64&hangup=true`))) {
     const event = parseJson(json)
@@ -84,7 +84,7 @@ async function throughPipes(server: ServerClient, place: string): Promise<number
       try {
         await Bun.write(Bun[type], Buffer.from(String(data), 'base64'))
       } catch (error) {
-        // Whoever reads has seen enough.
+        // The reader of our stdout has left.
         if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 128 + constants.signals.SIGPIPE
         throw error
       }

@@ -2,10 +2,10 @@ import { version } from '../../package.json'
 import type { Runtime } from '../core/runtime.ts'
 import { listAgents } from '../db/agents.ts'
 
-/** Of the agents. */
+/** How many agents are named. */
 const SHOWN = 20
 
-/** What runs now, a line each, for whoever has started it. */
+/** Describes the running server in a few lines, for the person who started it. */
 export function startSummary({ config, db, backends, gateway }: Runtime, teamId: string): string[] {
   const isolation = backends.get(config.backend)?.isolation ?? 'unknown'
   const agents = listAgents(db, teamId).map(({ slug }) => slug)
@@ -23,7 +23,7 @@ export function startSummary({ config, db, backends, gateway }: Runtime, teamId:
   return rows.map(([name = '', value = '']) => `  ${name.padEnd(10)} ${value}`)
 }
 
-/** How to get a key to a server that has made its first one before. */
+/** Says how to get a key when the first one was made at an earlier start. */
 export const keyHint = (dataDirectory: string): string =>
   `  ${'API keys'.padEnd(10)} threadbox keys create --data-dir ${quote(dataDirectory)}`
 

@@ -16,7 +16,7 @@ interface ThreadDetail extends Thread {
   messages: { role: string; content: string }[]
 }
 
-/** The conversations in a sandbox of a running server. */
+/** Lists and shows the conversations in a sandbox of a running server. */
 export async function threads(given: Given): Promise<void> {
   const server = findServer(given)
   const [sandbox = '', thread = ''] = given.words

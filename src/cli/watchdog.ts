@@ -1,29 +1,29 @@
 import type { EventLoop } from '../core/runtime.ts'
 
-/** Ends the process when the event loop stands still. */
+/** Ends the process when the event loop is blocked. */
 export interface Watchdog extends EventLoop {
-  /** From now on; what is done before may take long. `limitMs` 0: it only measures. */
+  /** Starts to watch; work before that may block for long. `limitMs` 0: it only measures. */
   start(limitMs: number): void
   close(): void
 }
 
-/** How often the loop says that it goes on. What holds it for longer is seen for sure; more often costs an idle server a CPU's time. */
+/** How often the loop signals that it runs. Longer blocks are noticed; a shorter interval would cost an idle server CPU time. */
 const BEAT_MS = 250
-/** Of the figures in /health. */
+/** The time that the figures in /health cover. */
 const WINDOW_MS = 60_000
-/** The limit is looked at in so many parts: a process that was stopped as a whole, by a signal or with its machine, goes on. */
+/** The limit is counted in this many parts, so that a process that was stopped as a whole, or whose machine slept, goes on. */
 const LOOKS = 6
 const WHAT_BYTES = 1000
-/** What was begun last need not be what holds the loop: something before it may have gone on. */
+/** The last work that began is not always what blocks the loop: earlier work may have continued. */
 const KEPT = 5
-/** No other exit of the server has it. */
+/** The exit code, which is used for nothing else. */
 const EXIT_CODE = 70
 
-/** Offsets in what both threads see: beats, a word to wait on, the length of what was begun; then its bytes. */
+/** Offsets in the shared memory: beats, a word to wait on, the length of the description of the last work; then its bytes. */
 const [BEATS, SLEEP, LENGTH] = [0, 1, 2]
 const HEAD_BYTES = 16
 
-/** Nothing of the main thread runs while its loop stands: another says where, as far as that is known, and ends the process. */
+/** The main thread cannot act while its loop is blocked: this worker logs what is known and ends the process. */
 const source = `
 import { dlopen } from 'bun:ffi'
 import { readFileSync, writeSync } from 'node:fs'
@@ -47,7 +47,7 @@ self.onmessage = ({ data: { memory, limitMs } }) => {
     missed = beats === last ? missed + 1 : 0
     last = beats
   }
-  // Whoever reads stderr may not.
+  // The reader of stderr may be stuck.
   symbols.alarm(5)
   const { state, ms } = cpuMs()
   const what = new TextDecoder().decode(new Uint8Array(memory, ${HEAD_BYTES}, Atomics.load(words, ${LENGTH})).slice())
@@ -58,13 +58,13 @@ self.onmessage = ({ data: { memory, limitMs } }) => {
   symbols._exit(${EXIT_CODE})
 }`
 
-/** `alive` is called with each beat, for whoever else watches. */
+/** `alive` is called with each beat, for other watchdogs such as systemd's. */
 export function createWatchdog(alive: () => void): Watchdog {
   const memory = new SharedArrayBuffer(HEAD_BYTES + WHAT_BYTES)
   const words = new Int32Array(memory, 0, 4)
   const room = new Uint8Array(memory, HEAD_BYTES)
   const encoder = new TextEncoder()
-  /** Of the last minute, the oldest overwritten first. */
+  /** The delays of the last minute; the oldest is overwritten first. */
   const delays = new Float32Array(WINDOW_MS / BEAT_MS)
   let count = 0
   const begun: string[] = []

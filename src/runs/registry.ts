@@ -80,7 +80,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   const giveUp = new AbortController()
   /** The runs that a stopped server left active and that have no end yet. */
   let unrecovered: RunRecord[] = []
-  const told = new Set<string>()
+  const reported = new Set<string>()
   let lostSeqs = 0
   const onEnd = (run: Run) => void running.delete(run.threadId)
   const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, onEnd }
@@ -112,8 +112,8 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
         if (findRun(db, run.id)?.status === 'active') recoverRun(db, run, lostSeqs)
         return false
       } catch (error) {
-        if (!told.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`, 'error')
-        told.add(run.id)
+        if (!reported.has(run.id)) log(`${run.id}: its end could not be stored: ${messageOf(error)}`, 'error')
+        reported.add(run.id)
         return true
       }
     })

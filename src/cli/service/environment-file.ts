@@ -2,7 +2,7 @@ const note = `# The settings of the service threadbox, as variables. After a cha
 # Keys of model providers belong here too, such as ANTHROPIC_API_KEY="…"
 `
 
-/** Puts these variables into the text of a file that systemd reads; all else in it stays. */
+/** Sets variables in the text of a systemd environment file. Keeps all other lines. */
 export function withVariables(before: string | undefined, variables: Readonly<Record<string, string>>): string {
   const lines = (before ?? note).trimEnd().split('\n')
   for (const [name, value] of Object.entries(variables)) {
@@ -17,7 +17,7 @@ export function withVariables(before: string | undefined, variables: Readonly<Re
 export const hasVariable = (text: string | undefined, name: string): boolean =>
   text?.split('\n').some(line => line.startsWith(`${name}=`)) ?? false
 
-/** What systemd reads there: of what `withVariables` has written, and of plain lines. */
+/** Parses such a file, as far as `withVariables` has written it or its lines are plain. */
 export function variablesOf(text: string): Record<string, string> {
   const rows = text.matchAll(/^([A-Za-z_][A-Za-z0-9_]*)=(?:"((?:[^"\\]|\\.)*)"|([^"'\n]*?))[ \t]*$/gm)
   return Object.fromEntries(
@@ -25,7 +25,7 @@ export function variablesOf(text: string): Record<string, string> {
   )
 }
 
-/** As in a shell's double quotes: systemd reads it like that. */
+/** Quotes a value as in a shell's double quotes, which systemd reads. */
 function quote(value: string): string {
   if (/[\n\0]/.test(value)) throw new Error('a setting of a service must be one line')
   return `"${value.replace(/["\\$`]/g, '\\$&')}"`

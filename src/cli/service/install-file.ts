@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncPath } from '../../disk/lasting-files.ts'
 
-/** Writes a text unless it is there already, and tells. True when there was something to do. */
+/** Writes a file and prints that, unless it has this text already. True when it was changed. */
 export async function installText(path: string, text: string, mode: number): Promise<boolean> {
   const isSame = (await readText(path)) === text
   if (!isSame) await replace(path, temporary => writeFile(temporary, text, { mode }))
@@ -11,7 +11,7 @@ export async function installText(path: string, text: string, mode: number): Pro
   return !isSame
 }
 
-/** Likewise this executable. */
+/** Installs this executable in the same way. */
 export async function installExecutable(path: string): Promise<boolean> {
   if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('service: run the built executable')
   const isSame = (await hashOf(path)) === (await hashOf(process.execPath))
@@ -21,7 +21,7 @@ export async function installExecutable(path: string): Promise<boolean> {
   return !isSame
 }
 
-/** Whole or not at all: what runs from the old one goes on. */
+/** Replaces a file in one step. Processes that run from the old file go on. */
 async function replace(path: string, write: (temporary: string) => Promise<unknown>): Promise<void> {
   const temporary = `${path}.${process.pid}`
   await mkdir(dirname(path), { recursive: true })

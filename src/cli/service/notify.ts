@@ -1,18 +1,18 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 
-/** What a server tells the systemd that has started it. */
+/** Sends the server's state to systemd, when systemd has started it. */
 export interface ServiceManager {
   ready(): void
   stopping(): void
-  /** To be called often; it is told as often as systemd wants it. */
+  /** Call it often; systemd gets a message only as often as it needs one. */
   alive(): void
 }
 
 const [AF_UNIX, SOCK_DGRAM, SOCK_CLOEXEC, MSG_DONTWAIT] = [1, 2, 0x80000, 0x40]
 
 /**
- * By the variables of sd_notify(3), which are taken from the environment: no command gets them. Does nothing where systemd
- * waits for no word.
+ * Uses the variables of sd_notify(3) and removes them from the environment, so that no child process gets them. Does
+ * nothing when systemd expects no messages.
  */
 export function serviceManagerOf(environment: NodeJS.ProcessEnv): ServiceManager {
   const { NOTIFY_SOCKET: path, WATCHDOG_USEC: limit } = environment
@@ -35,7 +35,7 @@ export function serviceManagerOf(environment: NodeJS.ProcessEnv): ServiceManager
   }
 }
 
-/** Bun has no datagrams of Unix. */
+/** Sends a Unix datagram by libc, because Bun has no API for it. */
 function senderTo(path: string): (text: string) => void {
   const { symbols } = dlopen('libc.so.6', {
     socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },

@@ -9,13 +9,13 @@ import { assertModel } from '../../start/gateway.ts'
 import { loadPlugins } from '../../start/load-plugins.ts'
 
 /**
- * Tries what a server with these settings needs, as far as it can be tried from here. Throws with what would keep it from
- * starting: a ConfigError where a setting is to be mended. Nothing that was not there is left.
+ * Checks what a server with these settings needs, as far as this process can. Throws an error that says what would keep the
+ * server from starting: a ConfigError when a setting is wrong. Leaves nothing behind.
  */
 export async function assertStarts(config: Config, variables: Readonly<Record<string, string>>): Promise<void> {
   // Backends read their own variables, such as the key of an account.
   Object.assign(process.env, variables)
-  // On the file system that the data will be on, and not among the data: systemd makes that directory.
+  // On the data's file system, but outside of the data directory, which systemd makes.
   const directory = await mkdtemp(join(nearest(config.dataDirectory), '.threadbox-check-'))
   try {
     const { backends, engines } = await loadPlugins({ ...config, dataDirectory: directory })
@@ -34,7 +34,7 @@ export async function assertStarts(config: Config, variables: Readonly<Record<st
   }
 }
 
-/** Throws a ConfigError when the model of these settings has no provider, or its provider no key. */
+/** Throws a ConfigError when the model has no provider, or the provider has no key. */
 export function assertModelIn(config: Config, variables: Readonly<Record<string, string>>, file: string): void {
   try {
     assertModel(config.models, variables)
@@ -47,5 +47,5 @@ export function assertModelIn(config: Config, variables: Readonly<Record<string,
   }
 }
 
-/** The directory, or the first above it that is there. */
+/** The directory, or its nearest parent that exists. */
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))

@@ -13,25 +13,25 @@ import { createProgress } from '../progress.ts'
 import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
 import { installExecutable, installText, readText } from './install-file.ts'
 import { assertModelIn, assertStarts } from './preflight.ts'
-import { hasFailed, lastWords, systemctl } from './systemd.ts'
+import { findLastError, hasFailed, systemctl } from './systemd.ts'
 import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
 
 const UNIT = '/etc/systemd/system/threadbox.service'
 const ENVIRONMENT = '/etc/threadbox/environment'
 const EXECUTABLE = '/usr/local/bin/threadbox'
 
-/** How long the first start may take: it tries what it needs. */
+/** How long the first start may take: it runs the backend's checks. */
 const STARTED_WITHIN_MS = 20_000
 const ANSWERED_WITHIN_MS = 3000
 const POLL_MS = 100
 
-/** Below another root nothing is started: an image is being made. */
+/** Where to install. With another root, an image is being made and nothing is started. */
 interface Target {
   root: string
   isLive: boolean
 }
 
-/** The server as a service of systemd. False when `status` finds that it does not run. */
+/** Installs, removes or shows the server as a service of systemd. False when `status` finds that it does not run. */
 export async function service(given: Given): Promise<boolean> {
   const { action, settings } = given
   const root = given.find('root')
@@ -49,7 +49,7 @@ export async function service(given: Given): Promise<boolean> {
 
 function assertSystemd(): void {
   if (process.getuid?.() !== 0) throw new Error('service: only root may do that')
-  if (!systemctl('is-system-running').said)
+  if (!systemctl('is-system-running').output)
     throw new Error('service: systemd does not run here; see --print and --root')
 }
 
@@ -60,13 +60,13 @@ async function install(
   const { isPrint, user } = options
   const environmentFile = join(target.root, ENVIRONMENT)
   const before = await readText(environmentFile)
-  const variables = variablesFor(options.settings)
-  // In place of the one that a first start would print: what it prints is kept in the journal.
+  const variables = toVariables(options.settings)
+  // Otherwise the first start would print a key, which the journal would keep.
   const isNewKey = !hasVariable(before, 'THREADBOX_API_KEY') && !('THREADBOX_API_KEY' in variables)
   if (isNewKey) variables.THREADBOX_API_KEY = newApiKey()
   const keys = await addModelKey(before, variables)
   const environment = withVariables(before, variables)
-  const config = await configOf(environment)
+  const config = await readServiceConfig(environment)
   const groups = config.backend === 'docker' && (await hasGroup(target, 'docker')) ? ['docker'] : []
   const unit = unitText({
     ...{ executable: EXECUTABLE, environmentFile: ENVIRONMENT, backend: config.backend, groups },
@@ -89,7 +89,7 @@ async function install(
   systemctl('daemon-reload').orThrow()
   if (changes.some(Boolean)) systemctl('stop', 'threadbox').orThrow()
   systemctl('reset-failed', 'threadbox')
-  // systemd would wait for it to be ready, however often it fails; what follows tells.
+  // Without --no-block, systemctl would wait until the server is ready, however often it fails.
   systemctl('--no-block', 'start', 'threadbox').orThrow()
   const progress = createProgress()
   progress.say('waiting for the server')
@@ -97,9 +97,9 @@ async function install(
   console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
 }
 
-/** The key of the model's provider, when it is set for this command and the service has none. Gives what it added. */
+/** Adds the key of the model's provider when this command has it and the service does not. Returns the names that it added. */
 async function addModelKey(before: string | undefined, variables: Record<string, string>): Promise<string[]> {
-  const { models } = await configOf(withVariables(before, variables))
+  const { models } = await readServiceConfig(withVariables(before, variables))
   const names = keyNamesOf(models.model)
   if (names.some(name => hasVariable(before, name))) return []
   const found = names.find(name => process.env[name])
@@ -108,7 +108,7 @@ async function addModelKey(before: string | undefined, variables: Record<string,
   return [found]
 }
 
-/** systemd makes its own, and lets a service write to another one only when it is there. */
+/** Makes a data directory that is not systemd's own: a service may write to another one only when it exists. */
 async function makeDataDirectory({ root, isLive }: Target, config: Config, user?: string): Promise<void> {
   const { dataDirectory, backend } = config
   if (dataDirectory === STATE_DIRECTORY) return
@@ -119,7 +119,7 @@ async function makeDataDirectory({ root, isLive }: Target, config: Config, user?
   if (exitCode !== 0) throw new Error(`--user: ${stderr.toString().trim()}`)
 }
 
-/** Waits for the server, but not for one that has ended. Throws with what it said last. */
+/** Waits until the server answers. Throws with its last log line when it has ended or does not answer in time. */
 async function assertAnswers(url: string): Promise<void> {
   const deadline = Date.now() + STARTED_WITHIN_MS
   let why = 'does not answer'
@@ -127,7 +127,7 @@ async function assertAnswers(url: string): Promise<void> {
     const isOver = hasFailed()
     if (isOver) why = 'does not start'
     if (isOver || Date.now() > deadline) {
-      const words = lastWords()
+      const words = findLastError()
       throw new Error(`service: the server ${why}${words && `: ${words}`}\nsee: journalctl -u threadbox`)
     }
     await Bun.sleep(POLL_MS)
@@ -146,7 +146,7 @@ async function remove(target: Target): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
   if (target.isLive) {
     systemctl('disable', '--now', 'threadbox')
-    await configOf(text ?? '')
+    await readServiceConfig(text ?? '')
       .then(config => pauseAll(config))
       .catch(error => console.error(`threadbox: sandboxes may still run: ${messageOf(error)}`))
   } else systemctl(...rootFlags(target), 'disable', 'threadbox')
@@ -155,7 +155,7 @@ async function remove(target: Target): Promise<void> {
   console.log(`threadbox is removed. Its data and ${ENVIRONMENT} stay.`)
 }
 
-/** Sandboxes outlive their server: without one, their processes are to end. */
+/** Pauses all sandboxes: they outlive the server, and nothing would stop them once it is removed. */
 async function pauseAll(config: Config): Promise<void> {
   const { dataDirectory } = config
   if (!existsSync(dataDirectory)) return
@@ -169,23 +169,23 @@ async function showStatus(target: Target): Promise<boolean> {
   console.log(`unit        ${unit === undefined ? 'not installed' : UNIT}`)
   const environment = await readText(join(target.root, ENVIRONMENT)).catch(() => undefined)
   if (environment !== undefined) console.log(`settings    ${ENVIRONMENT}`)
-  console.log(`enabled     ${systemctl(...rootFlags(target), 'is-enabled', 'threadbox').said || 'unknown'}`)
+  console.log(`enabled     ${systemctl(...rootFlags(target), 'is-enabled', 'threadbox').output || 'unknown'}`)
   if (!target.isLive) return unit !== undefined
-  const active = systemctl('is-active', 'threadbox').said || 'unknown'
+  const active = systemctl('is-active', 'threadbox').output || 'unknown'
   console.log(`running     ${active}`)
   if (environment === undefined || active !== 'active') return active === 'active'
-  const url = urlOf(await configOf(environment))
+  const url = urlOf(await readServiceConfig(environment))
   const isThere = await answers(url)
   console.log(`server      ${isThere ? 'answers at' : 'does not answer at'} ${url}`)
   return isThere
 }
 
-/** The settings that the unit's server will have. */
-const configOf = (environment: string): Promise<Config> =>
+/** Reads the settings that the service will have. */
+const readServiceConfig = (environment: string): Promise<Config> =>
   readConfig([], { THREADBOX_DATA_DIR: STATE_DIRECTORY, ...variablesOf(environment) })
 
-/** The flags as variables; paths are made absolute. */
-function variablesFor(flags: readonly string[]): Record<string, string> {
+/** Turns flags into environment variables, with absolute paths. */
+function toVariables(flags: readonly string[]): Record<string, string> {
   const problems: string[] = []
   const given = readFlags(flags, problems)
   const variables: Record<string, string> = {}

@@ -1,6 +1,6 @@
-/** What systemctl said. */
+/** The result of a systemctl command. */
 export interface Said {
-  said: string
+  output: string
   orThrow(): void
 }
 
@@ -9,7 +9,7 @@ export function systemctl(...args: string[]): Said {
   try {
     const { exitCode, stdout, stderr } = Bun.spawnSync(['systemctl', ...args], { stderr: 'pipe' })
     return {
-      said: stdout
+      output: stdout
         .toString()
         .trim()
         .replace(/^offline$/, ''),
@@ -22,18 +22,18 @@ export function systemctl(...args: string[]): Said {
   }
 }
 
-/** After so many starts that ended by themselves, the next one will too. */
+/** After this many failed starts, the next one will fail too. */
 const RESTARTS = 3
 
-/** True when the unit has failed, or starts over and over. */
+/** True when the unit has failed, or restarts again and again. */
 export function hasFailed(): boolean {
-  const { said } = systemctl('show', '--property=ActiveState,NRestarts', 'threadbox')
-  const values = new Map(said.split('\n').map(line => [line.split('=')[0], line.split('=')[1]]))
+  const { output } = systemctl('show', '--property=ActiveState,NRestarts', 'threadbox')
+  const values = new Map(output.split('\n').map(line => [line.split('=')[0], line.split('=')[1]]))
   return values.get('ActiveState') === 'failed' || Number(values.get('NRestarts')) >= RESTARTS
 }
 
-/** What the server said last before it ended: its own words rather than systemd's. Empty where there is no journal. */
-export function lastWords(): string {
+/** The server's last error in the journal, or else the last line there. Empty when there is no journal. */
+export function findLastError(): string {
   try {
     const args = ['journalctl', '--unit=threadbox', '--lines=50', '--output=cat', '--no-pager']
     const lines = Bun.spawnSync(args, { stderr: 'ignore' }).stdout.toString().trim().split('\n')

@@ -1,24 +1,24 @@
-/** What a unit is made for. */
+/** What a unit depends on. */
 export interface UnitOptions {
   executable: string
   environmentFile: string
   backend: string
   dataDirectory: string
-  /** An account of the machine; undefined: the one that the backend needs. */
+  /** An account of the machine. Absent: the account that the backend needs. */
   user?: string
-  /** Groups that the account gets beside its own. */
+  /** Further groups of the account. */
   groups: readonly string[]
 }
 
-/** Where systemd gives a service its own directory. */
+/** The directory that systemd makes for the service. */
 export const STATE_DIRECTORY = '/var/lib/threadbox'
 
-/** Backends whose sandboxes are elsewhere: their server needs no rights, and no account that anyone else has. */
+/** Backends whose sandboxes are not processes of the server: it needs no rights, and a dynamic account is enough. */
 const remote = ['docker', 'e2b']
 
 export const isRemote = (backend: string): boolean => remote.includes(backend)
 
-/** The systemd unit of a server. What is not closed here is what jails need: each exception says for what. */
+/** The text of a server's systemd unit. It restricts everything but what jails need; each exception says why. */
 export function unitText({ executable, environmentFile, backend, dataDirectory, user, groups }: UnitOptions): string {
   const account = user ? [`User=${user}`] : isRemote(backend) ? ['User=threadbox', 'DynamicUser=yes'] : []
   const isOwnDirectory = dataDirectory === STATE_DIRECTORY
@@ -101,6 +101,6 @@ SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap
 CapabilityBoundingSet=${isRoot ? capabilities.map(name => `CAP_${name}`).join(' ') : ''}
 `
 
-/** A word of a unit's line. */
+/** Quotes a word for a line of a unit. */
 const quote = (word: string): string =>
   /^[\w./:@=-]+$/.test(word) ? word : `"${word.replace(/["\\]/g, '\\$&').replaceAll('%', '%%')}"`

@@ -6,34 +6,34 @@ import { readConfig } from '../../start/config.ts'
 import { isBuilt } from '../../start/executable.ts'
 import { loadPlugins } from '../../start/load-plugins.ts'
 
-/** What a guard is told in its first line. */
-interface Charge {
+/** What a guard has to clean up; the first line of its stdin. */
+interface CleanupOrder {
   dataDirectory: string
   settings: readonly string[]
 }
 
-/** The word that ends a guard: its parent has cleaned up itself. */
+/** The word that ends a guard without work: its parent has cleaned up itself. */
 const DONE = 'done'
 
-/** What its parent had started, such as a mount, or a container that an engine makes, may go on a little without it. */
+/** Work that the parent had started, such as a mount or the creation of a container, may go on shortly after its end. */
 const TRIES = 25
 const LOOKS = 3
 const PAUSE_MS = 200
 
 export interface Guard {
-  /** Has the guard clean up, unless nothing is left to. Resolves when it has gone. */
+  /** Lets the guard clean up, unless `isClean`. Resolves when the guard has ended. */
   dismiss(isClean: boolean): Promise<void>
 }
 
 /**
- * Starts a process that outlives this one for as long as it takes to remove what this one leaves, should it be killed. It
- * is in a session of its own, so that a terminal's Ctrl-C is not for it. `settings` may hold keys: they are in no command
- * line. Resolves when it cannot miss its charge any more: the directory is to be made after that.
+ * Starts a process that cleans up after this one, should it be killed. It has its own session, so that a terminal's Ctrl-C
+ * does not reach it. The order goes by stdin, because `settings` may have keys. Resolves when the guard has its order:
+ * make the directory only after that.
  */
-export async function startGuard(charge: Charge): Promise<Guard> {
+export async function startGuard(order: CleanupOrder): Promise<Guard> {
   const command = [process.execPath, ...(isBuilt ? [] : [Bun.main]), 'guard']
   const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
-  child.stdin.write(`${JSON.stringify(charge)}\n`)
+  child.stdin.write(`${JSON.stringify(order)}\n`)
   await child.stdin.flush()
   return {
     async dismiss(isClean) {
@@ -44,17 +44,17 @@ export async function startGuard(charge: Charge): Promise<Guard> {
   }
 }
 
-/** Waits for the end of its parent, then removes the parent's environments and its data directory. */
+/** Waits until the parent has ended, then removes the parent's environments and its data directory. */
 export async function guard(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const [first = '', last] = (await Bun.stdin.text()).split('\n')
-  // Killed before it had made anything.
+  // The parent was killed before it had made anything.
   if (last === DONE || first === '') return
-  const charge = chargeOf(first)
-  for (let tries = 1, looks = 0; existsSync(charge.dataDirectory); tries++) {
+  const order = parseOrder(first)
+  for (let tries = 1, looks = 0; existsSync(order.dataDirectory); tries++) {
     try {
-      looks = (await destroyAll(charge)) === 0 ? looks + 1 : 0
-      if (looks === LOOKS) await rm(charge.dataDirectory, { recursive: true, force: true })
+      looks = (await destroyAll(order)) === 0 ? looks + 1 : 0
+      if (looks === LOOKS) await rm(order.dataDirectory, { recursive: true, force: true })
     } catch (error) {
       if (tries === TRIES) throw error
     }
@@ -62,8 +62,8 @@ export async function guard(): Promise<void> {
   }
 }
 
-/** Gives how many there were. */
-async function destroyAll({ dataDirectory, settings }: Charge): Promise<number> {
+/** Returns how many environments there were. */
+async function destroyAll({ dataDirectory, settings }: CleanupOrder): Promise<number> {
   const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
   const backend = (await loadPlugins(config)).backends.get(config.backend)
   const ids = (await backend?.list()) ?? []
@@ -72,7 +72,7 @@ async function destroyAll({ dataDirectory, settings }: Charge): Promise<number> 
   return ids.length
 }
 
-function chargeOf(line: string): Charge {
+function parseOrder(line: string): CleanupOrder {
   const { dataDirectory, settings } = objectOf(parseJson(line)) ?? {}
   const isDirectory = typeof dataDirectory === 'string' && isAbsolute(dataDirectory)
   if (!isDirectory || !Array.isArray(settings)) throw new Error('run and exec start the guard')

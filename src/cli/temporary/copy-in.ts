@@ -6,15 +6,15 @@ import { UsageError } from '../command-line.ts'
 import { isDataDirectory } from './data-directory.ts'
 import type { Copy } from './flags.ts'
 
-/** Passes bytes on, and counts them. */
+/** Passes bytes through and counts them. */
 type Count = (bytes: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>
 
-/** Of one command line inside. */
+/** The limit of one command line inside. */
 const NAMES_AT_ONCE = 500
 
 /**
- * Brings files and directories of this machine into the environment, with the links and the executable files in them.
- * `cwd` is where a relative place begins. Throws when one is not there, or is neither.
+ * Copies files and directories of this machine into the environment, with their links and executable bits. Relative
+ * targets begin at `cwd`. Throws when a path does not exist, or is neither a file nor a directory.
  */
 export async function copyIn(
   environment: Environment,
@@ -33,7 +33,7 @@ export async function copyIn(
   const bringDirectory = async (from: string, to: string): Promise<void> => {
     await environment.files.makeDirectory(to)
     for (const entry of await readdir(from, { withFileTypes: true })) {
-      // The sandbox itself, and those of jobs beside it, where --data-dir is in what is brought.
+      // The directory may contain --data-dir: skip this sandbox, and those of other jobs.
       if (isDataDirectory(entry.name)) continue
       const [its, there] = [join(from, entry.name), posix.join(to, entry.name)]
       if (entry.isSymbolicLink()) await link(environment, await readlink(its), there)

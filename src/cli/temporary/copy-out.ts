@@ -10,9 +10,9 @@ import type { Copy } from './flags.ts'
 const LEVELS = 64
 
 /**
- * Brings files and directories of the environment to this machine. Links inside of a directory stay there: what a sandbox
- * chose must not decide where something is written. Files that are nearly all holes have any size: no more than
- * `maxBytes` is brought in all. Gives what could not be brought, a line each.
+ * Copies files and directories of the environment to this machine. Links in directories are not copied, because a sandbox
+ * must not decide where a file is written. Sparse files can have any size, so at most `maxBytes` are copied in total.
+ * Returns a line for each path that could not be copied.
  */
 export async function copyOut(
   environment: Environment,
@@ -32,7 +32,7 @@ export async function copyOut(
       else {
         await mkdir(to, { recursive: true })
         for (const entry of await files.list(inside, LEVELS)) {
-          // One that cannot be brought, such as a FIFO, keeps no other.
+          // A path that cannot be copied, such as a FIFO, does not stop the others.
           await bring(environment, inside, entry, to, bounded).catch(error => tell(from, error))
         }
       }
@@ -45,7 +45,7 @@ export async function copyOut(
 
 type Bounded = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array>
 
-/** Passes so many bytes, over all that it is given. Throws at one more: what the sandbox says of sizes counts for nothing. */
+/** Passes up to this many bytes in total and throws beyond. The sizes that the sandbox reports are not trusted. */
 function boundTo(maxBytes: number): Bounded {
   let left = maxBytes
   return async function* (bytes) {
@@ -70,7 +70,7 @@ async function bring(
   else await save(environment, entry.path, place, entry.mode, bounded)
 }
 
-/** The sandbox says what is in its directory: a name that would lead out of ours is refused. */
+/** Refuses names from the sandbox that would lead out of our directory. */
 function relativeTo(root: string, path: string): string {
   const base = root === '/' ? '/' : `${root}/`
   const rest = path.slice(base.length)
@@ -79,7 +79,7 @@ function relativeTo(root: string, path: string): string {
   return rest
 }
 
-/** Into a directory that is there, under its own name. */
+/** The target path: in an existing directory, the file keeps its name. */
 async function placeFor(inside: string, to: string): Promise<string> {
   const present = await stat(to).catch(() => undefined)
   return present?.isDirectory() ? join(to, posix.basename(inside)) : to

@@ -1,28 +1,28 @@
 import { type Given, UsageError } from '../command-line.ts'
 
-/** One thing to be brought from a place to another. */
+/** One file or directory to copy. */
 export interface Copy {
   from: string
   to: string
 }
 
-/** What `run` and `exec` are to do, beside the settings. */
+/** The arguments of `run` and `exec`, and the settings among them. */
 export interface OneOff {
-  /** A slug, or a file. */
+  /** A slug, or the path of a file. */
   agent?: string
-  /** Files and directories of this machine, to the sandbox. */
+  /** Files and directories to copy into the sandbox. */
   files: Copy[]
   envs: Record<string, string>
   clone?: string
-  /** Of the sandbox, to this machine. */
+  /** Files and directories to copy out of the sandbox. */
   outs: Copy[]
-  /** A line of JSON for each thing that happens, in place of text. */
+  /** Prints a line of JSON for each event, instead of text. */
   json: boolean
-  /** What a server would log goes to stderr. */
+  /** Writes a server's log to stderr. */
   verbose: boolean
   /** Settings of `serve`, each with its value. */
   settings: readonly string[]
-  /** What is no flag, and all after `--`. */
+  /** The words that are not flags, and everything after `--`. */
   words: readonly string[]
 }
 
@@ -51,7 +51,7 @@ function copyOf(flag: string, form: string, value: string): Copy {
   return { from, to }
 }
 
-/** `NAME=VALUE`, or `NAME` alone for the value that it has here: a secret then is in no command line. */
+/** Parses `NAME=VALUE`, or `NAME` for its value in our environment, which keeps a secret out of command lines. */
 function addVariable(envs: Record<string, string>, given: string, environment: NodeJS.ProcessEnv): void {
   const equals = given.indexOf('=')
   const name = equals < 0 ? given : given.slice(0, equals)

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts'
 import type { Chunk } from '../../stream/chunk.ts'
 
-/** The last line of `run --json`: all that a job needs to know of the reply. */
+/** The last line of `run --json`: everything that a job needs to know about the reply. */
 export interface RunResult {
   type: 'result'
   /** The reply's whole text. */
@@ -32,7 +32,7 @@ export function collectResult() {
         costUsd = totalCostUsd
       }
     },
-    /** `failure` is what threadbox itself failed with. */
+    /** `failure` is the error that threadbox itself failed with. */
     end(exitCode: number, failure?: unknown): RunResult {
       const why = failure === undefined ? error : messageOf(failure)
       return { type: 'result', text, usage, costUsd, exitCode, ...(why !== undefined && { error: why }) }

@@ -24,28 +24,28 @@ import { copyOut } from './copy-out.ts'
 import { newDataDirectory } from './data-directory.ts'
 import type { OneOff } from './flags.ts'
 
-/** One sandbox, for as long as it is used. */
+/** One temporary sandbox while it is in use. */
 export interface Session {
   runtime: Runtime
   caller: Caller
   sandbox: Sandbox
   environment: Environment
   agent: string
-  /** Aborted by SIGINT, SIGTERM and SIGHUP, and when nobody reads stdout any more. */
+  /** Aborts at SIGINT, SIGTERM and SIGHUP, and when the reader of stdout has left. */
   signal: AbortSignal
 }
 
-/** What threadbox itself could not do has another exit code than what it was to run. */
+/** The exit code when threadbox itself failed, and not the command or agent. */
 export const FAILED = 125
 
 const CLONE_PATH = '/home/user/repo'
 
 /**
- * Makes a sandbox without a server and gives it to `use`, whose exit code it returns. Its data directory is a new one below
- * --data-dir, or the system's directory for such things. However it goes, nothing of it is left.
+ * Makes a sandbox without a server and passes it to `use`, whose exit code it returns. Its data directory is a new one
+ * below --data-dir, or below the system's temporary directory. Nothing of it is left, in every case.
  */
 export async function withSandbox(oneOff: OneOff, use: (session: Session) => Promise<number>): Promise<number> {
-  // Not the default: nothing of this is to last.
+  // Not the default data directory, because this data is temporary.
   const wanted = await readConfig(
     ['--data-dir', process.env.THREADBOX_DATA_DIR ?? tmpdir(), ...oneOff.settings],
     process.env,
@@ -57,7 +57,7 @@ export async function withSandbox(oneOff: OneOff, use: (session: Session) => Pro
   const stop = listenForStop()
   const progress = createProgress({ isQuiet: oneOff.verbose })
   let isClean = true
-  // What fails here, as on a full disk, is left to the guard, and does not hide why the command failed.
+  // The guard cleans up what fails here, as on a full disk; such a failure must not hide why the command failed.
   const tidy: Tidy = work =>
     work().catch(() => {
       isClean = false
@@ -100,10 +100,10 @@ async function useSandbox(
 ): Promise<number> {
   const { db, config } = runtime
   const caller: Caller = { teamId }
-  const agent = await agentFor(oneOff, [...runtime.engines.keys()], slug => findAgent(db, teamId, slug))
+  const agent = await getAgentInput(oneOff, [...runtime.engines.keys()], slug => findAgent(db, teamId, slug))
   const { setup } = agent.sandbox
   const cwd = agent.sandbox.cwd ?? (oneOff.clone === undefined ? undefined : CLONE_PATH)
-  // Its set-up commands come after the files and the repository: they may want them.
+  // The set-up commands run later: they may need the files and the repository.
   saveAgent(db, teamId, { ...agent, sandbox: { ...agent.sandbox, setup: [], ...(cwd !== undefined && { cwd }) } })
   progress.say('making the sandbox')
   const sandbox = await createSandbox(runtime, caller, { agent: agent.slug, envs: oneOff.envs }, signal)
@@ -136,8 +136,8 @@ async function useSandbox(
   }
 }
 
-/** The agent of a file, or the one of that slug. Throws a UsageError when there is none. */
-async function agentFor(
+/** Finds the agent of a file or of a slug. Throws a UsageError when there is none. */
+async function getAgentInput(
   { agent: named = 'echo' }: OneOff,
   engines: readonly string[],
   find: (slug: string) => AgentInput | undefined,
@@ -159,7 +159,7 @@ async function agentFor(
 const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
 const SIGPIPE = 13
 
-/** The first signal ends what runs; a second one does not wait for the cleaning up, which the guard then does. */
+/** The first signal ends the work. A second one exits at once, and the guard cleans up. */
 function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined; close(): void } {
   const abort = new AbortController()
   let code: number | undefined
