@@ -3,7 +3,7 @@ import type { AgentLog } from '../model/agent-log.ts'
 import { now } from './id.ts'
 import { type Columns, present } from './row.ts'
 
-/** Of one agent; the oldest go. */
+/** How many lines of an agent are kept; the oldest are deleted. */
 const MAX_LINES = 1000
 
 export function insertLog(db: Database, agentId: string, line: Omit<AgentLog, 'at'>): void {

@@ -109,7 +109,7 @@ export function agentEnv(db: Database, id: string): Record<string, string> {
   return readJson(unseal(db, row?.env ?? '{}', 'agents.env', id), 'agents.env', isStringRecord)
 }
 
-/** Changes one of them; without a value it is taken away. What they are then. */
+/** Sets one of them, or removes it when there is no value. Returns all variables after it. */
 export const setAgentVariable = (
   db: Database,
   id: string,

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { inTransaction } from './open.ts'
 
 /**
- * One chunk of a run's log; the first has `seq` 1, and none is left out, but before the end of one whose last chunks a loss of
+ * One chunk of a run's log; the first has `seq` 1, and no number is left out, except before the end of one whose last chunks a loss of
  * power may have taken.
  */
 export interface ChunkRow {

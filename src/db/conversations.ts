@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Conversation, ConversationName } from '../model/conversation.ts'
 import { now } from './id.ts'
 
-/** Gives a thread a name, or says that it is used again by it. Throws when the thread is gone. */
+/** Gives a thread a name, or notes that the name was used again. Throws when the thread is gone. */
 export function saveConversation(
   db: Database,
   { teamId, userId = '', agentSlug, name }: ConversationName,
@@ -15,7 +15,7 @@ export function saveConversation(
   ).run({ teamId, userId, agentSlug, name, sandboxId: askedSandboxId ?? '', threadId, now: now() })
 }
 
-/** Those of a name, the one that was used last first. */
+/** Lists the conversations of a name, the last used first. */
 export const listConversations = (
   db: Database,
   { teamId, userId = '', agentSlug, name }: ConversationName,

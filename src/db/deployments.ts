@@ -24,7 +24,7 @@ const toSummary = ({ tools, ...row }: Row): DeploymentSummary => ({
   tools: readJson(tools, 'deployments.tools', isTools),
 })
 
-/** Of one agent; the oldest go. */
+/** How many versions of an agent are kept; the oldest are deleted. */
 const MAX_VERSIONS = 100
 
 /** The agent's next version. */

@@ -3,7 +3,7 @@ import type { EnvironmentPlace, StrayEnvironment } from '../model/environment.ts
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 
-/** Says that an environment is being made or removed: without a sandbox it may be erased from now on. */
+/** Marks an environment as being made or removed: as long as it has no sandbox, a sweep may erase it. */
 export function beginEnvironment(db: Database, { environmentId, backend }: EnvironmentPlace): void {
   db.query(
     `insert into unfinished_environments (environment_id, backend, began_at) values ($environmentId, $backend, $now)
@@ -11,7 +11,7 @@ export function beginEnvironment(db: Database, { environmentId, backend }: Envir
   ).run({ environmentId, backend, now: now() })
 }
 
-/** Says that it has a sandbox now, or that it is gone. */
+/** Removes the mark: the environment has a sandbox now, or is gone. */
 export const settleEnvironment = (db: Database, environmentId: string): void =>
   inTransaction(db, () => {
     db.query('delete from unfinished_environments where environment_id = $environmentId').run({ environmentId })
@@ -27,7 +27,7 @@ export const listUnfinished = (db: Database, backend: string): string[] =>
     .all({ backend })
     .map(row => row.id)
 
-/** Remembers an environment that nobody knows. False when it was known to be one. */
+/** Stores an environment that has no sandbox as a stray. False when it is stored already. */
 export const insertStray = (db: Database, { environmentId, backend }: EnvironmentPlace): boolean =>
   db
     .query(
@@ -36,7 +36,7 @@ export const insertStray = (db: Database, { environmentId, backend }: Environmen
     )
     .run({ environmentId, backend, now: now() }).changes > 0
 
-/** Those that were found before `foundBefore` (ISO time), or all of them; oldest first. */
+/** Lists the strays that were found before `foundBefore` (ISO time), or all of them; oldest first. */
 export const listStrays = (db: Database, foundBefore = '~'): StrayEnvironment[] =>
   db
     .query<StrayEnvironment, { foundBefore: string }>(

@@ -26,12 +26,12 @@ function getSyncs(db: Database): Syncs {
   return syncs
 }
 
-/** Says that the transaction at hand has to be on the disk before anyone hears of it. */
+/** Marks the current transaction: it has to be on the disk before its result is shown. */
 export function mustLast(db: Database): void {
   getSyncs(db).isMarked = true
 }
 
-/** Resolves when all that `mustLast` was said of is on the disk. Rejects when the disk fails. */
+/** Resolves when every marked transaction is on the disk. Rejects when the disk fails. */
 export function lasting(db: Database): Promise<void> {
   const { isMarked, next, running } = getSyncs(db)
   if (isMarked) return sync(db)
@@ -63,7 +63,7 @@ export function sync(db: Database): Promise<void> {
 
 const SYNC_MS = 1000
 
-/** Keeps what may be lost to the last second. `onFailure` hears of a disk that fails, each time. */
+/** Syncs every second, so that no more than that can be lost. Calls `onFailure` each time that the disk fails. */
 export function syncEachSecond(db: Database, onFailure: (error: unknown) => void): Disposable {
   const timer = setInterval(() => {
     if (countChanges(db) !== getSyncs(db).syncedChanges) sync(db).catch(onFailure)

@@ -22,7 +22,7 @@ const toMessage = ({ position: _, ...row }: Row & { position?: number }): Messag
   metadata: row.metadata === null ? null : JSON.parse(row.metadata),
 })
 
-/** All of a thread's messages, oldest first. Of a long thread they take their time: others read it page by page. */
+/** All of a thread's messages, oldest first. Takes long for a long thread: read that page by page. */
 export const listMessages = (db: Database, threadId: string): Message[] =>
   db
     .query<Row, { threadId: string }>(`select ${columns} from messages where thread_id = $threadId order by position`)
@@ -72,7 +72,7 @@ function takePage<Found extends Row>(rows: Iterable<Found>, bounds: MessageBound
   return page
 }
 
-/** Where a message of the thread is. */
+/** Finds the position of a message in its thread. */
 export const findPlace = (
   db: Database,
   threadId: string,
@@ -119,7 +119,7 @@ export function appendReply(
   insertMessage(db, threadId, { id: reply.id, role: 'assistant', parts: reply.parts }, { ...reply, place })
 }
 
-/** Of the first message that came at this time or later; undefined when there is none. */
+/** Finds the position of the first message at this time or later. */
 const findPlaceFrom = (db: Database, threadId: string, time: string): number | undefined =>
   db
     .query<{ position: number | null }, { threadId: string; time: string }>(

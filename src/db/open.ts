@@ -38,7 +38,7 @@ const MAX_QUERY_CACHE_SIZE = 200
 
 /**
  * Opens the database file, made with mode 0600 when it is missing, and brings it to this version's schema. As a server has
- * it: a commit does not wait for the disk, and none waits long for another process. Throws when the file is of a newer
+ * it: a commit does not wait for the disk, nor long for another process. Throws when the file is of a newer
  * version, or no database.
  */
 export function openDatabase(path: string): Database {
@@ -64,7 +64,7 @@ export function openDatabase(path: string): Database {
   }
 }
 
-/** Has each commit of a command, which nobody else waits for, wait for its turn and for the disk. */
+/** Makes each commit wait for its turn and for the disk: for a command, which holds up no other request. */
 export function commitPatiently(db: Database): void {
   db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
   db.run('pragma synchronous = full')

@@ -10,7 +10,7 @@ export type Columns<Value> = {
 export const present = <Value extends object>(row: Columns<Value>): Value =>
   Object.fromEntries(Object.entries(row).filter(([, field]) => field !== null)) as Value
 
-/** A JSON column's value. Throws when it is not what `check` wants: somebody else wrote to the database. */
+/** A JSON column's value. Throws when `check` refuses it: another program wrote to the database. */
 export function readJson<Value>(text: string, column: string, check: (value: unknown) => value is Value): Value {
   const value: unknown = JSON.parse(text)
   if (!check(value)) throw new Error(`The database holds an unreadable ${column}.`)

@@ -20,7 +20,7 @@ const NAME_CHARS = 8
 
 interface Key {
   bytes: Buffer
-  /** Tells one key from another, and nothing of either. */
+  /** Identifies the key without revealing it. */
   name: string
 }
 
@@ -36,7 +36,7 @@ export function seal(db: Database, text: string, column: string, id: string): st
   return [PREFIX, key.name, sealed.toString('base64')].join(':')
 }
 
-/** The text that was sealed; one that never was is given as it is. Throws when the key is missing, or is another one. */
+/** Decrypts a sealed text; any other is returned as it is. Throws when the key is missing, or is another one. */
 export function unseal(db: Database, stored: string, column: string, id: string): string {
   if (!stored.startsWith(`${PREFIX}:`)) return stored
   const [, name = '', data = ''] = stored.split(':')
@@ -53,7 +53,7 @@ export function unseal(db: Database, stored: string, column: string, id: string)
   return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
 
-/** What `read` gives. Throws sandbox_unavailable, which says whose secrets cannot be read, in place of its error. */
+/** Returns what `read` does. Turns its error into sandbox_unavailable that names the owner of the unreadable secrets. */
 export function unsealed(whose: 'sandbox' | 'agent', read: () => string): string {
   try {
     return read()
@@ -91,7 +91,7 @@ const keyNames = (db: Database): { name: string; rows: number }[] =>
     )
     .all()
 
-/** Whether there is a variable at all: what holds none is stored as it is, and wants no key. */
+/** True when there is a variable: without one the text is stored as it is, and needs no key. */
 export const isSecretEnvs = (envs: unknown): boolean => isObject(envs) && Object.keys(envs).length > 0
 
 const toAdditionalData = (column: string, id: string): Buffer => Buffer.from(`${column} ${id}`)

@@ -47,7 +47,7 @@ export function findThread(db: Database, sandboxId: string, id: string): Thread 
   return row ? toThread(row) : undefined
 }
 
-/** The sandbox of a team's thread. */
+/** Finds the id of the sandbox of a team's thread. */
 export const findSandboxOfThread = (db: Database, teamId: string, id: string): string | undefined =>
   db
     .query<{ sandboxId: string }, { teamId: string; id: string }>(
@@ -84,14 +84,14 @@ export function clearEngineSession(db: Database, id: string): void {
   db.query('update threads set engine_session_id = null where id = $id').run({ id })
 }
 
-/** A run of the thread begins. */
+/** Notes that a run of the thread begins. */
 export function startThread(db: Database, id: string): void {
   db.query(
     `update threads set status = 'streaming', error = null, completed_at = null, updated_at = $now where id = $id`,
   ).run({ id, now: now() })
 }
 
-/** A run of the thread has ended. */
+/** Notes that a run of the thread has ended. */
 export function endThread(
   db: Database,
   id: string,

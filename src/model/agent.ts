@@ -13,7 +13,7 @@ export interface AgentSandbox {
   /** For e2b. */
   template?: string
   limits: Limits
-  /** Time to live since the last use, of a sandbox whose request names none. */
+  /** Time to live since the last use, for a sandbox whose request sets none. */
   timeoutMs?: number
 }
 
@@ -27,7 +27,7 @@ export interface AgentOptions extends TurnOptions {
   networkDenyOut?: string[]
 }
 
-/** What an agent is, whoever made it. */
+/** What an agent is, whether a file or a deploy made it. */
 export interface AgentDefinition {
   name: string
   engine: string

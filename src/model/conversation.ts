@@ -1,4 +1,4 @@
-/** What a client calls a conversation, and who it is. Another caller's conversation of the same name is another one. */
+/** A client's name for a conversation, and the caller that it belongs to. Each caller has names of its own. */
 export interface ConversationName {
   teamId: string
   userId?: string

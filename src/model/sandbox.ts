@@ -4,7 +4,7 @@ export interface NetworkRules {
   denyOut?: string[]
 }
 
-/** What a sandbox may reach: by its agent as it was then, and by who made it. Both must agree. */
+/** What a sandbox may reach, by its agent's rules at the time and by the request that made it. Both must allow. */
 export interface SandboxNetwork {
   agent?: NetworkRules
   own?: NetworkRules
@@ -43,7 +43,7 @@ export interface SandboxPage {
   /** Only those of these agents, or of this end user. */
   agents?: string[]
   userId?: string
-  /** Only those of which a thread has failed, or none has. */
+  /** Only those with a failed thread (true), or without one (false). */
   hasFailed?: boolean
   /** Only those whose id or environment's id has this in it. */
   search?: string

@@ -25,7 +25,7 @@ export interface ThreadPage {
   userId?: string
 }
 
-/** Sums over a thread's ended runs. Each is null while none has ended. */
+/** Sums over a thread's ended runs. Each is null while no run has ended. */
 export interface ThreadUsage {
   inputTokens: number | null
   outputTokens: number | null

@@ -1,4 +1,4 @@
-/** Whom a model's call is for. */
+/** The run, and all above it, that a model's call is charged to. */
 export interface Spender {
   teamId: string
   /** The API key that asked; undefined for the configured one and for tokens. */
@@ -16,7 +16,7 @@ export interface ModelCall extends Spender {
   model: string
   /** `aborted`: the caller went, or the run ended, before the answer was whole. */
   status: 'completed' | 'failed' | 'aborted'
-  /** Those of the cache are among them. */
+  /** Includes the tokens of the cache. */
   inputTokens: number
   outputTokens: number
   cacheReadTokens: number
@@ -26,13 +26,13 @@ export interface ModelCall extends Spender {
   durationMs: number
 }
 
-/** Whose calls a budget is about. */
+/** The calls that a budget sums up. */
 export type SpentScope =
   | { runId: string }
   | { threadId: string }
   | { sandboxId: string }
   | { teamId: string; agentSlug: string }
-  /** Calls without a key of the database are one of their own in each team. */
+  /** A null key stands for a team's calls without a key of the database. */
   | { teamId: string; keyId: string | null; from: string }
   | { from: string }
 

@@ -6,7 +6,7 @@ import type { Team } from '../../model/team.ts'
 
 export const DEFAULT_TEAM = 'default'
 
-/** The team of this name. A new one gets the agent `echo`, so that there is somebody to talk to. */
+/** Finds the team of this name, or makes it. A new team gets the agent `echo`, so that it has an agent to talk to. */
 export const ensureTeamWithEcho = (db: Database, name: string): Team =>
   // Looked up first without the lock for writing: each request by the configured key comes here.
   findTeam(db, name) ??

@@ -13,7 +13,7 @@ import { faultOf } from '../../read/field-words.ts'
 import { objectOf } from '../../read/json.ts'
 import { readJson } from '../../read/json-text.ts'
 
-/** An object of these fields and no other: a mistyped name is told. */
+/** An object of these fields and no other, so that a mistyped name is an error. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
 
 const Slug = Type.String({
@@ -41,7 +41,7 @@ const Variables = Type.Record(
   },
 )
 
-/** Of a program, as its settings are: any names. */
+/** The environment of a program: its variables may have any name. */
 const Settings = Type.Record(
   Type.String({ pattern: `^[^=\\0]{1,${bounds.variableName}}$` }),
   Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' }),
@@ -171,7 +171,7 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
   return agents
 }
 
-/** Of one file. */
+/** How many faults of one file are listed. */
 const MOST_FAULTS = 20
 
 /** All fields that are wrong, a line each. */
@@ -180,7 +180,7 @@ function findFaults(value: unknown): string[] {
   for (const issue of Value.Errors(AgentFile, value)) {
     const { field, what } = faultOf(issue)
     const name = field || 'agent'
-    // The first of a field is the one that says most.
+    // The first fault of a field is the most exact one.
     if (!faults.has(name)) faults.set(name, `${name}: ${what}`)
     if (faults.size === MOST_FAULTS) break
   }

@@ -70,12 +70,12 @@ export function rollBackAgent(runtime: Runtime, caller: Caller, slug: string, ve
   })
 }
 
-/** The names of an agent's variables. */
+/** Lists the names of an agent's variables. */
 export function listVariables(runtime: Runtime, caller: Caller, slug: string): string[] {
   return Object.keys(agentEnv(runtime.db, getVersionedAgent(runtime, caller, slug).agent.id)).sort()
 }
 
-/** Sets one, or takes it away: new sandboxes have it so. The names of all that there are then. */
+/** Sets a variable of new sandboxes, or removes it when there is no value. Returns the names of all variables after it. */
 export function setVariable(
   runtime: Runtime,
   caller: Caller,

@@ -2,12 +2,12 @@ import { newId } from '../../db/id.ts'
 import { ApiError } from '../../errors.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 
-/** What a chat brings, as the AI SDK says it. */
+/** What a client posts, in the form of the AI SDK. */
 export interface Posted {
   messages: PostedMessage[]
   /** `regenerate-message` answers a user message anew. */
   trigger?: string
-  /** Of the message that is regenerated or edited. */
+  /** The id of the message that is regenerated or edited. */
   messageId?: string
 }
 
@@ -40,7 +40,7 @@ export interface Asked {
 
 /**
  * What is to be answered. Throws invalid_request when there is nothing, and nothing_to_continue when the last message is
- * the agent's own: who posts that waits for no answer to an old question, and would pay for it again and again.
+ * the agent's own: such a client waits for no answer, and would pay for an old question again and again.
  */
 export function findQuestion({ messages, trigger, messageId }: Identified): Asked {
   const isAgain = trigger === 'regenerate-message'

@@ -2,14 +2,14 @@ import { posix } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import type { EngineEvent, EnvironmentFiles, MessagePart, StoredMessage } from '../../plugin-api/index.ts'
 
-/** A text up to this length is told as it is; a longer one is a file in the sandbox. */
+/** A text up to this length is part of the message; a longer one is a file in the sandbox. */
 const MAX_INLINE_CHARS = 32_000
-/** Of all that a message has attached. */
+/** The same for all attachments of a message together. */
 const MAX_INLINE_CHARS_OF_MESSAGE = 96_000
 
 const DIRECTORY = '/home/user/attachments'
 
-/** What models see as it is. */
+/** The types that models take as they are. */
 const images: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 type Notice = Extract<EngineEvent, { type: 'notice' }>

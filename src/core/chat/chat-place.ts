@@ -8,13 +8,13 @@ import { createSandbox, getSandbox } from '../sandboxes/sandboxes.ts'
 import { actAs, findPlace, findSandbox, keepPlace, oneByOne, type Place, placeholderName } from './conversations.ts'
 import { createThread, getThread } from './threads.ts'
 
-/** What of a chat says where it takes place. */
+/** The fields of a chat that decide where it takes place. */
 export interface PlaceRequest {
   sandboxId?: string
   threadId?: string
   /** The client's own name for the conversation. */
   id?: string
-  /** Of a new thread. */
+  /** The name of a new thread. */
   name?: string
   externalUserId?: string
 }

@@ -11,8 +11,8 @@ import { getSandbox } from '../sandboxes/sandboxes.ts'
 import { getThread } from './threads.ts'
 
 /**
- * Clients name a conversation before they know where it takes place: a chat's `id` in the AI SDK. The name holds for who
- * calls: the team, the end user, the agent. It leads to a thread until that is deleted.
+ * Clients name a conversation before they know where it takes place: a chat's `id` in the AI SDK. The name belongs to
+ * the caller's team, the end user and the agent. It leads to a thread until that is deleted.
  */
 
 export interface Place {
@@ -20,7 +20,7 @@ export interface Place {
   thread: Thread
 }
 
-/** A name, and who uses it. */
+/** A name, and the caller that uses it. */
 export interface Named {
   caller: Caller
   /** The caller, as the end user that it acts for. */
@@ -54,7 +54,7 @@ export const findSandbox = (runtime: Runtime, caller: Caller, id: string): Sandb
  * only where the conversation has a sandbox of its own; undefined: the one that was used last.
  */
 export function findPlace(runtime: Runtime, { caller, acting, agentSlug, name }: Named, sandbox?: Sandbox | null) {
-  // What a key has given a name may be a thread that its end user must not see: that is as good as none.
+  // What a key has given a name may be a thread that its end user must not see: that counts as missing.
   const placeIn = (sandboxId: string, threadId: string): Place | undefined =>
     unlessMissing(() => {
       const found = sandboxId === sandbox?.id ? sandbox : getSandbox(runtime, caller, sandboxId)
@@ -96,7 +96,7 @@ export const keepPlace = (
 
 const tails = new WeakMap<Database, Map<string, Promise<void>>>()
 
-/** Does one after the other what is asked for under one name: two first messages at once are of one conversation. */
+/** Does the work for one name one after the other: two first messages at once belong to one conversation. */
 export async function oneByOne<Result>(
   { db }: Runtime,
   { acting, agentSlug, name }: Named,

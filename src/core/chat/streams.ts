@@ -53,7 +53,7 @@ export function findStream(
   return undefined
 }
 
-/** As `findStream`, for who wants to end it. Throws sandbox_not_found for a name that leads nowhere. */
+/** Finds a stream that is to be ended, as `findStream` does. Throws sandbox_not_found for a name that leads nowhere. */
 export function getStream(runtime: Runtime, caller: Caller, agentSlug: string, names: StreamName): Stream | undefined {
   const stream = findStream(runtime, caller, agentSlug, names)
   if (stream || names.name === placeholderName(agentSlug)) return stream
@@ -80,7 +80,7 @@ export async function cancelStream(runtime: Runtime, { caller, sandbox, threadId
   return (await Promise.all(cancelled)).flat()
 }
 
-/** One given thread, all of them (undefined), or those of an end user: first the ones that run, the youngest run first. */
+/** Lists the given thread, all threads (as undefined), or an end user's: first those with a run, the youngest run first. */
 function threadIds(
   runtime: Runtime,
   caller: Caller,

@@ -46,7 +46,7 @@ export function createThread(
   })
 }
 
-/** A thread with its messages and what its ended runs used. The half-made reply of a run is not among them. */
+/** A thread with its messages and what its ended runs used. The unfinished reply of a run is not among them. */
 export const describeThread = ({ db }: Runtime, thread: Thread) => ({
   ...thread,
   messages: listMessages(db, thread.id).map(withContent),
@@ -84,7 +84,7 @@ const PAGE = { messages: 256, characters: 256 * 1024 }
 
 const withContent = (message: Message) => ({ ...message, content: textOf(message.parts) })
 
-/** Takes back what was said from a message on, and from what an engine keeps: it is told the conversation anew. */
+/** Removes a message and those after it, and the engine's session: the engine then gets the conversation from the thread. */
 export function cutThread(db: Database, id: string, firstMessageId: string | undefined): void {
   if (firstMessageId !== undefined) removeMessagesFrom(db, id, firstMessageId)
   clearEngineSession(db, id)

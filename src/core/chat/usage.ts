@@ -13,7 +13,7 @@ export interface Usage {
   total: UsageSums
 }
 
-/** What the team's model calls used. Throws forbidden for a token, invalid_request for a moment that is none. */
+/** What the team's model calls used. Throws forbidden for a token, invalid_request for a moment that cannot be read. */
 export function sumTeamUsage(
   { db }: Runtime,
   caller: Caller,
@@ -35,7 +35,7 @@ export function sumTeamUsage(
   return { groupBy, groups, total }
 }
 
-/** As it is stored; a day is its beginning, UTC. */
+/** Parses a moment to the form that is stored. A day stands for its beginning, UTC. */
 function parseMoment(field: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const timeMs = Date.parse(text)

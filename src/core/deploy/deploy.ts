@@ -18,15 +18,15 @@ export interface DeployRequest {
   bundle: StoredBundle
   template: StoredBundle | undefined
   engine: string | undefined
-  /** What the client says of the agent; a client that says nothing leaves it to the bundle. */
+  /** The client's description of the agent. Without one the bundle's own is used. */
   metadata: JsonObject | undefined
   sandboxConfig: JsonObject | undefined
   mcpConfig: JsonObject | undefined
 }
 
 /**
- * Makes a new version of an agent, and the agent when there is none; new sandboxes get it at once. Yields what it is
- * doing. Nothing is stored unless it returns: what is thrown before says why.
+ * Makes a new version of an agent, and the agent when there is none; new sandboxes get it at once. Yields a line
+ * for each step. Nothing is stored unless it returns.
  */
 export async function* deployAgent(
   runtime: Runtime,

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, objectOf, objectsOf } from '../../read/json.
 import { readAgent } from '../agents/agent-files.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** What a deploy says of its agent, from all that may say something. Nothing of it is checked yet. */
+/** The descriptions of an agent that a deploy has, by each of its sources. Nothing of it is checked yet. */
 export interface Deployed {
   slug: string
   /** An engine by name, instead of the one that the agent's runtime stands for. */
@@ -32,7 +32,7 @@ export function deployedAgent(
   const { slug, metadata, description = {} } = deployed
   const said = { ...description, ...metadata }
   const sandbox = { ...objectOf(said.sandbox), ...deployed.sandboxConfig }
-  // A client fills in a model where its author named none.
+  // A client fills in a model when the agent's author named no model.
   const model = deployed.description ? deployed.description.model : metadata.model
   const { base, image, template } = found?.sandbox ?? {}
   const file = {
@@ -62,7 +62,7 @@ export function deployedAgent(
     },
   }
   try {
-    // Fields that nobody named are not there.
+    // This leaves out the fields that are undefined.
     return readAgent(JSON.parse(JSON.stringify(file)))
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
@@ -75,7 +75,7 @@ export const parseTools = ({ metadata, description }: Deployed): DeployedTool[] 
     description: typeof text === 'string' ? text.slice(0, 4000) : '',
   }))
 
-/** Names of the functions that a bundle wants to be called, which nobody does here. */
+/** Lists the functions that a bundle wants to be called. This server calls none of them. */
 export const parseHooks = ({ metadata, description }: Deployed): string[] => {
   const hooks = description?.hooks ?? metadata.hooks
   return Array.isArray(hooks) ? hooks.map(String) : []
@@ -113,7 +113,7 @@ function parseMcpServers(listed: unknown, config: JsonObject | undefined): JsonO
 
 const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** Packages of the system, where they are not there already. */
+/** The commands that install packages of the system, unless they are installed. */
 function installPackages(packages: unknown): string[] {
   const names = toList(packages).map(String)
   if (names.length === 0) return []

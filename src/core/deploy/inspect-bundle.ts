@@ -28,7 +28,7 @@ export interface Inspection {
   getVersionedAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
 }
 
-/** What a bundle says of its agent, or why it cannot be loaded; and what its engine misses in the sandbox. */
+/** A bundle's description of its agent, or why it cannot be loaded; and what its engine lacks in the sandbox. */
 export type Inspected = Described & { missing?: string }
 
 type Described = { description: JsonObject; problem?: never } | { description?: never; problem: string }
@@ -68,7 +68,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
   }
 }
 
-/** What the engine says that it misses. The agent's set-up commands, which are not run here, may still bring it. */
+/** Asks the engine what it lacks. The agent's set-up commands, which are not run here, may still bring it. */
 async function missingFor(engine: Engine | undefined, context: CheckContext): Promise<string | undefined> {
   try {
     await engine?.check?.(context)

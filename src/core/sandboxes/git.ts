@@ -25,7 +25,7 @@ const PREFIX = '.threadbox-clone-'
 
 /**
  * `PATH DRAFT OPTION… -- URL`: clones beside the target and moves it there when it is whole. Drafts of clones that were
- * killed are those that no process is called with; the words come by stdin, or this would find itself.
+ * killed are those that no process is called with; grep reads the path from stdin, or it would find itself.
  */
 const buildScript = (options: string) => `
 target=$1 draft=$2

@@ -11,7 +11,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Config } from '../config.ts'
 import type { Networks, Runtime } from '../runtime.ts'
 
-/** Who makes a sandbox sends these. Null takes a list away. */
+/** The rules that a request sets for its sandbox. Null removes a list. */
 export interface NetworkRequest {
   networkAllowOut?: string[] | null
   networkDenyOut?: string[] | null
@@ -47,7 +47,7 @@ export function narrowNetwork(caller: Caller, options: AgentOptions, request: Ne
 
 /**
  * Changes a sandbox's own rules at once; what they no longer allow is cut. The agent's stay. An environment that reaches
- * the network by itself has the new rules first: when it cannot be told, nothing changes.
+ * the network by itself has the new rules first: when that fails, nothing changes.
  */
 export async function changeNetwork(
   runtime: Runtime,

@@ -5,10 +5,10 @@ import { type Grant, readGrant, writeGrant } from '../access/grants.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from './sandboxes.ts'
 
-/** What the signed text of a link begins with. */
+/** The prefix of a link's signed text. */
 export const LINK_PREFIX = secretPrefixes.link
 
-/** Who came by a link, and where it leads. */
+/** The visitor that a link lets in, and where it leads. */
 export interface Visitor {
   caller: Caller
   sandboxId: string
@@ -17,7 +17,7 @@ export interface Visitor {
 
 type LinkGrant = Grant & Pick<Visitor, 'sandboxId' | 'port'>
 
-/** A signed text that opens one port of a sandbox to whoever has it. It ends with the key or token that made it. */
+/** A signed text that opens one port of a sandbox to anyone who has it. It expires with the key or token that made it. */
 export function createLink(
   runtime: Runtime,
   caller: Caller,

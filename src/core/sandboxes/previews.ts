@@ -26,7 +26,7 @@ export async function openPreview(
   using use = await useSandbox(runtime, who.caller, sandboxId)
   const { hold } = use
   const stream = await use.environment.connect(port)
-  // Who reads or writes meets it; a destroyed stream may tell nobody.
+  // Its reader or writer gets the error; a destroyed stream may have neither.
   stream.on('error', () => {})
   let touched = performance.now()
   return {

@@ -22,7 +22,7 @@ export async function useProcesses(runtime: Runtime, caller: Caller, sandboxId: 
   return { ...use, processes: runtime.environments.processesOf(use.environment) }
 }
 
-/** Starts a process with the sandbox's variables and in its directory unless told otherwise. */
+/** Starts a process with the sandbox's variables and in its directory by default. */
 export async function startProcess(
   runtime: Runtime,
   caller: Caller,

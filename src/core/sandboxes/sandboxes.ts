@@ -121,7 +121,7 @@ export async function createSandbox(
   }
 }
 
-/** It is gone. A note that stays, as on a full disk, is met again at the next start. */
+/** Notes that an environment is gone. When the note cannot be written, as on a full disk, the next start removes it. */
 const settle = ({ db, log }: Runtime, environmentId: string): Promise<void> =>
   writeWhenFree(db, () => settleEnvironment(db, environmentId)).catch(error =>
     log(`${environmentId}: ${messageOf(error)}`),
@@ -152,7 +152,7 @@ export function listVisibleSandboxes(
   })
 }
 
-/** When it resolves, nothing of the sandbox is left: runs, threads, processes, files. */
+/** Removes all of a sandbox: runs, threads, processes, files. Nothing of it is left when this resolves. */
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
   const { db, runs, environments, egress, bundles } = runtime
   await runs.silence(sandbox.id)
@@ -170,7 +170,7 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise
   if (sandbox.bundle !== undefined) await bundles.removeUnused()
 }
 
-/** Who deploys an agent gets no more than the operator gives a sandbox, by zero either. */
+/** A deployed agent gets no more than the operator gives a sandbox: its zero, for no limit, is the operator's limit. */
 const capLimits = (asked: Limits, most: Limits): Limits =>
   Object.fromEntries(
     Object.entries(asked).map(([name, limit]) => {

@@ -50,7 +50,7 @@ export async function setUp(
   }
 }
 
-/** Runs one of the set-up commands. Throws setup_failed with what it said. */
+/** Runs one of the set-up commands. Throws setup_failed with its output. */
 export async function runSetUp(
   environment: Environment,
   commands: readonly string[],
@@ -68,7 +68,7 @@ function nameProgram(command: string): string {
   return /^[\w./-]{1,60}$/.test(first) ? ` (${first}${more.length > 0 ? ' …' : ''})` : ''
 }
 
-/** Says now and then that something goes on. */
+/** Logs from time to time that something is still running. */
 async function tellWhile<Result>(log: Log, what: string, work: () => Promise<Result>): Promise<Result> {
   const begun = Date.now()
   const timer = setInterval(() => log(`${what} runs since ${Math.round((Date.now() - begun) / 1000)} s`), TELL_EVERY_MS)

@@ -8,7 +8,7 @@ import type { EnvironmentPlace } from '../../model/environment.ts'
 import type { Runtime } from '../runtime.ts'
 import { removeSandbox } from './sandboxes.ts'
 
-/** Removes the sandboxes whose time to live is over. Never rejects: what fails is logged, and met again. */
+/** Removes the sandboxes whose time to live has passed. Never rejects: a failure is logged, and tried again at the next sweep. */
 export async function removeExpired(runtime: Runtime): Promise<void> {
   const { db, environments, log } = runtime
   try {
@@ -23,13 +23,13 @@ export async function removeExpired(runtime: Runtime): Promise<void> {
   }
 }
 
-/** For how long environments that nobody knows are kept. */
+/** How long environments without a sandbox are kept. */
 const STRAYS_KEPT_MS = 7 * 86_400_000
 
 /**
  * Removes environments that a crash left while they were made or removed. Others without a sandbox may hold all that
- * somebody has, as when the database is older than they are: those are paused, and kept for a week. Never rejects: what
- * fails is logged, and met again at the next start. A backend that was never used with this data directory has none: it
+ * somebody has, as when the database is older than they are: those are paused, and kept for a week. Never rejects: a
+ * failure is logged, and tried again at the next start. A backend that was never used with this data directory has none: it
  * is not asked, and may be one that cannot run here.
  */
 export async function removeOrphans(runtime: Runtime): Promise<void> {
@@ -67,7 +67,7 @@ async function setAside({ db, environments, log }: Runtime, place: EnvironmentPl
   await environment.pause?.()
 }
 
-/** Removes strays whose week is over. Never rejects: what fails is logged, and met again. */
+/** Removes strays after their week. Never rejects: a failure is logged, and tried again the next time. */
 export async function removeOldStrays({ db, environments, log }: Runtime): Promise<void> {
   for (const stray of listStrays(db, new Date(Date.now() - STRAYS_KEPT_MS).toISOString())) {
     try {
