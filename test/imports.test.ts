@@ -189,7 +189,7 @@ describe('packages', () => {
     const names = Object.keys({ ...JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies })
     const strangers = imports.filter(
       ({ to }) =>
-        !/^(node:|bun(:|$))|\.(ts|json|sql|txt)$/.test(to) &&
+        !/^(node:|bun(:|$))|\.(ts|json|sql|txt|sh|pl)$/.test(to) &&
         !names.some(name => to === name || to.startsWith(`${name}/`)),
     )
     expect(strangers.map(describeImport)).toEqual([])

@@ -5,6 +5,7 @@ import { ApiError } from '../../src/errors.ts'
 import { chunksUntil } from '../../src/guest/host/chunks-until.ts'
 import type { Environment, EnvironmentFiles, FileInfo } from '../../src/plugin-api/index.ts'
 import type { Envd } from './envd.ts'
+import commitDraft from './scripts/commit-draft.sh' with { type: 'text' }
 
 /** A listing longer than this is refused rather than cut. */
 const MAX_ENTRIES = 10_000
@@ -26,25 +27,13 @@ const DESCRIBE = String.raw`-printf '${FIELDS}' \( -type l -exec stat -L --print
 /** Drafts lie on the disk that everything is on: to move one to its place is one step. */
 const DRAFTS = '/var/tmp/.threadbox-drafts'
 
-/**
- * `PATH DRAFT`: puts a draft in its place, with the owner and the mode of what is there. Other names of the same file, and
- * what is mounted on it, want it written in place.
- */
-const COMMIT = `
-target=$(readlink -m -- "$1") && [[ ! -d $target ]] || { echo "It is a directory: $1"; exit ${REFUSED}; }
-[[ -e $target ]] || { chmod 644 -- "$2"; mv -T -- "$2" "$target" || exit ${REFUSED}; exit; }
-[[ -s $target ]] && sync -- "$2"
-[[ $(stat -c %h -- "$target") == 1 ]] && chown --reference "$target" -- "$2" && chmod --reference "$target" -- "$2" &&
-  mv -T -- "$2" "$target" 2>/dev/null || cat -- "$2" >"$target" || exit ${REFUSED}
-rm -f -- "$2"`
-
 const scripts = {
   /** Writes the size of what may be read. */
   readable: `[[ -e $1 ]] || exit ${MISSING}; [[ -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; stat -L -c %s -- "$1"`,
   /** Leftovers of a server that was killed go after a day. */
   writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; find ${DRAFTS} -mindepth 1 -mmin +1440 -delete 2>/dev/null; :`,
   append: `cat -- "$2" >>"$1" || exit ${REFUSED}`,
-  commit: COMMIT,
+  commit: commitDraft,
   discard: 'rm -f -- "$@"',
   info: `find -P "$1" -maxdepth 0 ${DESCRIBE}; :`,
   list: `${missing}; [[ -d $1 ]] || { echo "Not a directory: $1"; exit ${REFUSED}; }; find -H "$1" -mindepth 1 -maxdepth "$2" ${DESCRIBE}; :`,

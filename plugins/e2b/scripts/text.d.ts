@@ -1,0 +1,9 @@
+declare module '*.sh' {
+  const text: string
+  export default text
+}
+
+declare module '*.pl' {
+  const text: string
+  export default text
+}
