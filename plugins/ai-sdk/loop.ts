@@ -1,7 +1,7 @@
 import type { SystemModelMessage, ToolSet } from 'ai'
 import type { EngineEnd, EngineEvent } from '../../src/plugin-api/index.ts'
 import { compact } from './context/compact.ts'
-import type { Entry } from './context/entries.ts'
+import type { ContextEntry } from './context/context-entries.ts'
 import { toolEntries } from './context/history.ts'
 import type { CallIds } from './model/call-ids.ts'
 import { failed } from './model/failure.ts'
@@ -12,25 +12,25 @@ import type { Tool, ToolContext } from './tools/tool.ts'
 
 const DEFAULT_MAX_TURNS = 100
 
-/** Longer than any model thinks without a word, also one that is loaded first. */
+/** Longer than any model thinks before its first token, even one that must be loaded. */
 const STALL_MS = 300_000
 
 export interface LoopInit {
   model: Model
   system: SystemModelMessage
-  /** What the system prompt and the tools take of the window. */
+  /** The tokens of the system prompt and the tools. */
   fixedTokens: number
-  /** The conversation so far, with what this turn answers. */
-  entries: Entry[]
+  /** The conversation, including this turn's prompt. */
+  entries: ContextEntry[]
   tools: ReadonlyMap<string, Tool>
   toolSet: ToolSet
   toolContext: Omit<ToolContext, 'progress'>
   callIds: CallIds
-  /** Model calls. */
+  /** The most model calls. */
   maxTurns?: number
 }
 
-/** Asks the model, carries out what it calls for, tells it the results, until it calls for nothing more. */
+/** Calls the model and runs its tool calls, again and again, until an answer has no tool call. */
 export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, EngineEnd> {
   const { model, system, fixedTokens, tools, toolSet, toolContext, callIds, maxTurns = DEFAULT_MAX_TURNS } = init
   const { signal } = toolContext
@@ -55,5 +55,5 @@ export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, Engi
     if (message) entries.push({ message, key })
     entries.push(...toolEntries(results, key, model.wire))
   }
-  return failed('max_turns', `The agent stopped after ${maxTurns} model calls (maxTurns). What it did so far is kept.`)
+  return failed('max_turns', `The agent stopped after ${maxTurns} model calls (maxTurns). Its work so far is kept.`)
 }

@@ -1,10 +1,10 @@
 import { type ToolSet, tool as toSdkTool } from 'ai'
 import { messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
-import { textTokens } from './context/entries.ts'
+import { estimateTextTokens } from './context/context-entries.ts'
 import { toEntries } from './context/history.ts'
-import { findFacts } from './context/probe-sandbox.ts'
-import { readNotes } from './context/project-instructions.ts'
+import { probeSandbox } from './context/probe-sandbox.ts'
+import { readProjectInstructions } from './context/project-instructions.ts'
 import { systemPrompt } from './context/system-prompt.ts'
 import { runLoop } from './loop.ts'
 import { openMcpServers } from './mcp/servers.ts'
@@ -15,7 +15,7 @@ import { ownTools } from './tools/all.ts'
 import { allowedTools } from './tools/allowed.ts'
 import { runCode } from './tools/run-code.ts'
 
-/** One turn, from what is there to its end. Never throws for a failure of the model or of what it uses. */
+/** Runs one turn. Never throws for a failure of the model, of an MCP server or of the sandbox. */
 export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
   let model: Model
   try {
@@ -27,13 +27,17 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
   try {
     yield* servers.notices
     const hasInterpreter = context.environment.code?.isThere() ?? false
-    const [facts, notes, hasCells] = await Promise.all([findFacts(context), readNotes(context), hasInterpreter])
+    const [facts, instructions, hasCells] = await Promise.all([
+      probeSandbox(context),
+      readProjectInstructions(context),
+      hasInterpreter,
+    ])
     const all = [...ownTools, ...(hasCells ? [runCode] : []), ...servers.tools]
     const tools = allowedTools(all, context.options)
     const prompt = systemPrompt({
       cwd: context.cwd,
       facts,
-      notes,
+      instructions,
       tools: new Set(tools.map(({ name }) => name)),
       isPlanMode: context.options.permissionMode === 'plan',
       ...(turn.systemPrompt !== undefined && { systemPrompt: turn.systemPrompt }),
@@ -42,14 +46,14 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
     return yield* runLoop({
       model,
       system: systemMessage(model, prompt),
-      fixedTokens: textTokens(prompt) + textTokens(JSON.stringify(tools)),
+      fixedTokens: estimateTextTokens(prompt) + estimateTextTokens(JSON.stringify(tools)),
       entries,
       tools: new Map(tools.map(tool => [tool.name, tool])),
       toolSet: Object.fromEntries(
         tools.map(({ name, description, inputSchema }) => [name, toSdkTool({ description, inputSchema })]),
       ) satisfies ToolSet,
       toolContext: { ...context, programs: facts.programs },
-      callIds: createCallIds(callIdsOf(turn)),
+      callIds: createCallIds(listCallIds(turn)),
       ...(context.options.maxTurns !== undefined && { maxTurns: context.options.maxTurns }),
     })
   } catch (error) {
@@ -60,7 +64,7 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
   }
 }
 
-const callIdsOf = ({ history, prompt }: Turn): string[] =>
+const listCallIds = ({ history, prompt }: Turn): string[] =>
   [...history, ...prompt].flatMap(({ parts }) =>
     parts.flatMap(({ toolCallId }) => (typeof toolCallId === 'string' ? [toolCallId] : [])),
   )

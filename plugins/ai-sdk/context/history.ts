@@ -3,63 +3,63 @@ import type { MessagePart, ModelAccess, StoredMessage } from '../../../src/plugi
 import { objectOf } from '../../../src/read/json.ts'
 import { cleanCallId } from '../model/call-ids.ts'
 import { toModelError, toModelOutput } from '../tools/output.ts'
-import type { Entry } from './entries.ts'
-import { summaryMessage, summaryOf } from './summary.ts'
+import type { ContextEntry } from './context-entries.ts'
+import { readSummary, summaryMessage } from './summary.ts'
 
 /**
- * A thread as the model gets it. Of what was summarised only the summary is left; reasoning is left out: no provider
- * takes another's, nor needs an old one.
+ * Converts a thread to the model's context. A summary replaces the messages that it covers. Reasoning is left out: no provider
+ * accepts another's or needs its old one.
  */
-export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess['wire']): Entry[] {
-  let entries: Entry[] = []
-  const ends = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => summaryOf(part)?.through ?? [])))
+export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess['wire']): ContextEntry[] {
+  let entries: ContextEntry[] = []
+  const ends = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => readSummary(part)?.through ?? [])))
   for (const message of messages) {
     if (message.role !== 'assistant') {
       entries.push(...fromUser(message, wire))
       continue
     }
-    for (const part of groupsOf(message.parts, ends)) {
-      const summary = part.length === 1 && part[0] ? summaryOf(part[0]) : undefined
+    for (const part of splitAnswers(message.parts, ends)) {
+      const summary = part.length === 1 && part[0] ? readSummary(part[0]) : undefined
       if (!summary) {
         entries.push(...fromAssistant(part, message.id, wire))
         continue
       }
       const end = entries.findLastIndex(({ key }) => key === summary.through)
-      // Its end may be gone from the thread: then what is there is sent whole, behind it.
+      // When the thread no longer has the summary's end, all entries follow the summary.
       entries = [{ message: summaryMessage(summary.text), key: summary.through }, ...entries.slice(end + 1)]
     }
   }
   return entries
 }
 
-function fromUser({ id, role, parts }: StoredMessage, wire: ModelAccess['wire']): Entry[] {
+function fromUser({ id, role, parts }: StoredMessage, wire: ModelAccess['wire']): ContextEntry[] {
   const content: Exclude<UserModelMessage['content'], string> = []
   for (const part of parts) {
     if (part.type === 'text' && typeof part.text === 'string' && part.text !== '') {
-      // What a client calls a system message is not ours.
+      // A client's system message must not pass as the server's.
       content.push({ type: 'text', text: role === 'system' ? `<system>${part.text}</system>` : part.text })
     }
-    const image = imageOf(part)
+    const image = readImage(part)
     if (image) content.push({ type: 'file', ...image })
-    const data = wire === 'openai-chat' ? undefined : pdfOf(part)
+    const data = wire === 'openai-chat' ? undefined : readPdf(part)
     if (data !== undefined) content.push({ type: 'file', mediaType: 'application/pdf', data })
   }
   return content.length === 0 ? [] : [{ message: { role: 'user', content }, key: id }]
 }
 
-/** Providers take no more in one request. */
+/** The limit of providers for one request. */
 const MAX_PDF_CHARS = 12 * 1024 * 1024
 
-/** A PDF that lies in the message. Servers that only speak like OpenAI's refuse them. */
-function pdfOf({ type, url }: MessagePart): string | undefined {
+/** The data of a PDF inside the message. OpenAI-compatible servers refuse PDFs. */
+function readPdf({ type, url }: MessagePart): string | undefined {
   const prefix = 'data:application/pdf;base64,'
   if (type !== 'file' || typeof url !== 'string' || !url.startsWith(prefix) || url.length > MAX_PDF_CHARS)
     return undefined
   return url.slice(prefix.length)
 }
 
-/** An image that lies in the message itself. No other is fetched: its address may be one that the user must not reach. */
-function imageOf({ type, url, data }: MessagePart): { mediaType: string; data: string } | undefined {
+/** An image inside the message. No other is fetched: a fetch could reach an address that the user must not reach. */
+function readImage({ type, url, data }: MessagePart): { mediaType: string; data: string } | undefined {
   const address = type === 'file' ? url : type === 'data-image' ? objectOf(data)?.url : undefined
   if (typeof address !== 'string' || !address.startsWith('data:image/')) return undefined
   const [, mediaType, base64] = /^data:(image\/[a-z.+-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? []
@@ -67,14 +67,14 @@ function imageOf({ type, url, data }: MessagePart): { mediaType: string; data: s
 }
 
 /**
- * A reply is one answer of the model after the other, each with its calls. Their borders are not stored: text after a call
- * begins an answer, and what a summary ends with ends one. `ends` are those.
+ * Splits a reply into the model's answers, each with its calls. A thread does not store the borders: text after a call begins
+ * an answer, and a call at which a summary ends (`ends`) ends one.
  */
-function groupsOf(parts: readonly MessagePart[], ends: ReadonlySet<string>): MessagePart[][] {
+function splitAnswers(parts: readonly MessagePart[], ends: ReadonlySet<string>): MessagePart[][] {
   const groups: MessagePart[][] = []
   let open: MessagePart[] | undefined
   for (const part of parts) {
-    const isAlone = summaryOf(part) !== undefined
+    const isAlone = readSummary(part) !== undefined
     const last = open?.at(-1)
     const beginsAnswer =
       ((part.type === 'text' || part.type === 'reasoning') && open?.some(isTool)) ||
@@ -93,7 +93,7 @@ function groupsOf(parts: readonly MessagePart[], ends: ReadonlySet<string>): Mes
 const isTool = ({ type, toolCallId }: MessagePart): boolean =>
   type.startsWith('tool-') && typeof toolCallId === 'string'
 
-function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: ModelAccess['wire']): Entry[] {
+function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: ModelAccess['wire']): ContextEntry[] {
   const content: Exclude<AssistantModelMessage['content'], string> = []
   const results: ToolResultPart[] = []
   for (const part of parts) {
@@ -110,12 +110,16 @@ function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: M
   }
   if (content.length === 0) return []
   const key = results.at(-1)?.toolCallId ?? messageId
-  const answer: Entry = { message: { role: 'assistant', content }, key }
+  const answer: ContextEntry = { message: { role: 'assistant', content }, key }
   return results.length === 0 ? [answer] : [answer, ...toolEntries(results, key, wire)]
 }
 
-/** The results of an answer's calls. The chat wire takes only text as a result: images follow as if the user had sent them. */
-export function toolEntries(results: readonly ToolResultPart[], key: string, wire: ModelAccess['wire']): Entry[] {
+/** The results of an answer's calls. OpenAI's chat API takes only text as a result: images follow in a user message. */
+export function toolEntries(
+  results: readonly ToolResultPart[],
+  key: string,
+  wire: ModelAccess['wire'],
+): ContextEntry[] {
   if (wire !== 'openai-chat') return [{ message: { role: 'tool', content: [...results] }, key }]
   const images: Exclude<UserModelMessage['content'], string> = []
   const texts = results.map(result => {

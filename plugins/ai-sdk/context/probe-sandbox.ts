@@ -1,22 +1,22 @@
 import { runCommand } from '../../../src/environment/run-command.ts'
 import type { EngineContext } from '../../../src/plugin-api/index.ts'
 
-/** What the engine finds out about a sandbox before its first call. */
-export interface Facts {
+/** What the engine learns about a sandbox before its first model call. */
+export interface SandboxFacts {
   system: string
   date: string
-  /** Of those looked for; `grep -P` and `rg -P`: those know Perl's expressions. */
+  /** Those of the programs below that were found; also `grep -P` and `rg -P` where these take Perl's expressions. */
   programs: ReadonlySet<string>
   /** The branch of the working directory's repository. */
   gitBranch?: string
 }
 
-const lookedFor =
+const candidates =
   'rg git python3 pip node npm bun deno go cargo rustc java gcc make cmake ruby php curl wget jq sqlite3 docker'
 const TIMEOUT_MS = 10_000
 
 const script = `
-for p in ${lookedFor}; do command -v $p >/dev/null 2>&1 && echo "program $p"; done
+for p in ${candidates}; do command -v $p >/dev/null 2>&1 && echo "program $p"; done
 echo a | grep -qP a 2>/dev/null && echo "program grep -P"
 echo a | rg -qP a 2>/dev/null && echo "program rg -P"
 echo "date $(date +%Y-%m-%d)"
@@ -24,8 +24,8 @@ echo "date $(date +%Y-%m-%d)"
 { git symbolic-ref --short -q HEAD || git rev-parse --short HEAD; } 2>/dev/null | sed 's/^/branch /'
 true`
 
-/** Throws when the sandbox cannot run a command; what it does not know is left out. */
-export async function findFacts({ environment, cwd, env, signal }: EngineContext): Promise<Facts> {
+/** Throws when the sandbox cannot run a command. Leaves out what the sandbox does not answer. */
+export async function probeSandbox({ environment, cwd, env, signal }: EngineContext): Promise<SandboxFacts> {
   const { stdout } = await runCommand(environment, { command: script, cwd, env, signal, timeoutMs: TIMEOUT_MS })
   const values = (key: string) =>
     stdout.split('\n').flatMap(line => (line.startsWith(`${key} `) ? [line.slice(key.length + 1).slice(0, 200)] : []))

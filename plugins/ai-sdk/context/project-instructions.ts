@@ -4,31 +4,31 @@ import { readBytes } from '../../../src/read/bytes.ts'
 import { cutMiddle } from '../tools/output.ts'
 
 const names = ['AGENTS.md', 'CLAUDE.md']
-const MAX_NOTE_BYTES = 256 * 1024
-const MAX_NOTE_CHARS = 24_000
+const MAX_FILE_BYTES = 256 * 1024
+const MAX_FILE_CHARS = 24_000
 
-export interface Note {
+export interface Instructions {
   path: string
   text: string
 }
 
-/** What the project tells agents. A file that cannot be read, or says the same as another, is none. */
-export async function readNotes({ environment, cwd, signal }: EngineContext): Promise<Note[]> {
-  const notes: Note[] = []
+/** Reads the project's instructions for agents. Leaves out files that cannot be read and repetitions. */
+export async function readProjectInstructions({ environment, cwd, signal }: EngineContext): Promise<Instructions[]> {
+  const instructions: Instructions[] = []
   for (const name of names) {
     const path = posix.join(cwd, name)
-    const text = await readNote(environment.files.read(path, signal))
-    if (text && !notes.some(note => note.text === text)) notes.push({ path, text })
+    const text = await readText(environment.files.read(path, signal))
+    if (text && !instructions.some(each => each.text === text)) instructions.push({ path, text })
   }
-  return notes
+  return instructions
 }
 
-async function readNote(reading: ReturnType<EngineContext['environment']['files']['read']>): Promise<string> {
+async function readText(reading: ReturnType<EngineContext['environment']['files']['read']>): Promise<string> {
   try {
-    const bytes = await readBytes((await reading).body, MAX_NOTE_BYTES)
-    return bytes ? cutMiddle(bytes.toString('utf8').trim(), MAX_NOTE_CHARS) : ''
+    const bytes = await readBytes((await reading).body, MAX_FILE_BYTES)
+    return bytes ? cutMiddle(bytes.toString('utf8').trim(), MAX_FILE_CHARS) : ''
   } catch {
-    // Most directories have none.
+    // Most directories have no such file.
     return ''
   }
 }

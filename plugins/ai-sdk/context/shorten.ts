@@ -1,21 +1,25 @@
 import type { ToolResultPart } from 'ai'
-import { type Entry, resultTokens, totalTokens } from './entries.ts'
+import { type ContextEntry, estimateResultTokens, estimateTotalTokens } from './context-entries.ts'
 
 const KEPT_CHARS = 300
 
 /**
- * The same entries with outputs of tool calls shortened, the oldest first, until all is within `goalTokens`. The newest, up
- * to `spareTokens`, stay whole. The entries given are not changed.
+ * Shortens outputs of tool calls, the oldest first, until the entries take at most `goalTokens`. The newest, up to `spareTokens`,
+ * stay whole. Gives new entries.
  */
-export function shortenOutputs(entries: readonly Entry[], goalTokens: number, spareTokens: number): Entry[] {
-  let total = totalTokens(entries)
+export function shortenOutputs(
+  entries: readonly ContextEntry[],
+  goalTokens: number,
+  spareTokens: number,
+): ContextEntry[] {
+  let total = estimateTotalTokens(entries)
   let after = total
   const shorten = (part: ToolResultPart): ToolResultPart => {
-    const before = resultTokens(part)
+    const before = estimateResultTokens(part)
     after -= before
     if (total <= goalTokens || after < spareTokens) return part
     const shorter = { ...part, output: shortened(part.output) }
-    total += resultTokens(shorter) - before
+    total += estimateResultTokens(shorter) - before
     return shorter
   }
   return entries.map(entry => {
@@ -24,7 +28,7 @@ export function shortenOutputs(entries: readonly Entry[], goalTokens: number, sp
       const content = message.content.map(part => (part.type === 'tool-result' ? shorten(part) : part))
       return { ...entry, message: { ...message, content } }
     }
-    after -= totalTokens([entry])
+    after -= estimateTotalTokens([entry])
     return entry
   })
 }

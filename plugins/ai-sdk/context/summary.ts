@@ -2,9 +2,9 @@ import type { UserModelMessage } from 'ai'
 import type { MessagePart } from '../../../src/plugin-api/index.ts'
 import { objectOf } from '../../../src/read/json.ts'
 import { cutMiddle } from '../tools/output.ts'
-import type { Entry } from './entries.ts'
+import type { ContextEntry } from './context-entries.ts'
 
-/** A summary lies in the thread as a call of this name: clients show it, and later turns begin with it. */
+/** A thread stores a summary as a tool call of this name: clients show it, and later turns begin with it. */
 export const SUMMARY_TOOL = 'Compact'
 
 export interface Summary {
@@ -13,7 +13,7 @@ export interface Summary {
   text: string
 }
 
-export function summaryOf({ type, state, input, output }: MessagePart): Summary | undefined {
+export function readSummary({ type, state, input, output }: MessagePart): Summary | undefined {
   if (type !== `tool-${SUMMARY_TOOL}` || state !== 'output-available' || typeof output !== 'string') return undefined
   const through = objectOf(input)?.through
   return typeof through === 'string' ? { through, text: output } : undefined
@@ -31,12 +31,12 @@ export const summaryMessage = (text: string): UserModelMessage => ({
 
 const MAX_REQUEST_CHARS = 8000
 
-/** What the user last asked for, to go with a summary of it: the words count. Empty when they said nothing. */
-export function lastRequest(covered: readonly Entry[]): string {
+/** The user's last request, to quote beside a summary. Empty when there is no request. */
+export function lastRequest(covered: readonly ContextEntry[]): string {
   for (const { message } of covered.toReversed()) {
     if (message.role !== 'user' || typeof message.content === 'string') continue
     const text = message.content.map(part => (part.type === 'text' ? part.text : '')).join('\n')
-    // A summary before this one has kept it so.
+    // An earlier summary quotes it.
     const request = keptRequest(text) ?? text
     if (request.trim() === '') continue
     return `\n\nThe user's last message, word for word:\n<request>\n${cutMiddle(request, MAX_REQUEST_CHARS)}\n</request>`

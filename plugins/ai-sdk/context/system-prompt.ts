@@ -1,18 +1,18 @@
-import type { Facts } from './probe-sandbox.ts'
-import type { Note } from './project-instructions.ts'
+import type { SandboxFacts } from './probe-sandbox.ts'
+import type { Instructions } from './project-instructions.ts'
 
 export interface PromptInit {
   cwd: string
-  facts: Facts
-  notes: readonly Note[]
+  facts: SandboxFacts
+  instructions: readonly Instructions[]
   /** Names of the tools that the model has. */
   tools: ReadonlySet<string>
   isPlanMode: boolean
-  /** Of the agent or the chat. */
+  /** The agent's or the chat's own system prompt. */
   systemPrompt?: string
 }
 
-/** What the model is told before a conversation. */
+/** Builds the system prompt. */
 export const systemPrompt = (init: PromptInit): string =>
   [
     role,
@@ -20,7 +20,7 @@ export const systemPrompt = (init: PromptInit): string =>
     toolUse(init.tools),
     init.isPlanMode ? planMode : '',
     surroundings(init),
-    ...init.notes.map(({ path, text }) => `# ${path}\nThe project says to agents:\n\n${text}`),
+    ...init.instructions.map(({ path, text }) => `# ${path}\nThe project says to agents:\n\n${text}`),
     init.systemPrompt ? `# Your task here\n${init.systemPrompt}` : '',
   ]
     .filter(Boolean)

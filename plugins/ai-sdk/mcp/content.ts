@@ -1,7 +1,7 @@
 import { objectOf } from '../../../src/read/json.ts'
 import { cutMiddle, type OutputPart, type ToolOutput } from '../tools/output.ts'
 
-/** What a server's tool gave, as a tool's output. Throws what the server calls an error. */
+/** Converts the result of a server's tool. Throws when the server marks it as an error. */
 export function toOutput(result: unknown): ToolOutput {
   const { content, isError, structuredContent } = objectOf(result) ?? {}
   const parts = Array.isArray(content) ? content.map(toPart) : []

@@ -12,7 +12,7 @@ import { createStdioTransport } from './stdio.ts'
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 600_000
 const CLOSE_TIMEOUT_MS = 500
-/** Of one answer; an SSE server has one for the whole turn. */
+/** The most of one HTTP answer. An SSE server has one answer for the whole turn. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 export interface McpTools {
@@ -23,7 +23,7 @@ export interface McpTools {
   close(): Promise<void>
 }
 
-/** Starts the turn's servers side by side. Never throws: a server that fails is told of, and the turn goes on without it. */
+/** Starts the turn's servers side by side. Never throws: a server that fails becomes a notice, and the turn goes on without it. */
 export async function openMcpServers(context: EngineContext): Promise<McpTools> {
   const opened = await Promise.all(
     Object.entries(context.options.mcpServers ?? {}).map(([name, server]) => openServer(name, server, context)),
@@ -37,11 +37,11 @@ export async function openMcpServers(context: EngineContext): Promise<McpTools> 
 
 async function openServer(name: string, server: McpServer, context: EngineContext): Promise<McpTools> {
   const broken = new AbortController()
-  const transport = transportOf(server, context, error => broken.abort(error))
+  const transport = createTransport(server, context, error => broken.abort(error))
   let client: MCPClient | undefined
   const close = async () => {
     if (client) await settlesWithin(CLOSE_TIMEOUT_MS, client.close())
-    // The client's own close may be late, or there may be none: the process must not live on.
+    // The client may be missing, or late to close: the process must end anyway.
     if ('start' in transport) await transport.close()
   }
   try {
@@ -53,7 +53,7 @@ async function openServer(name: string, server: McpServer, context: EngineContex
       initializationOptions: { signal, timeout: START_TIMEOUT_MS },
       onUncaughtError: () => {},
     })
-    return { tools: await toolsOf(name, client, signal), notices: [], close }
+    return { tools: await listTools(name, client, signal), notices: [], close }
   } catch (error) {
     await close().catch(() => {})
     const text = `The MCP server ${name} could not be started: ${messageOf(error)}`
@@ -62,7 +62,7 @@ async function openServer(name: string, server: McpServer, context: EngineContex
   }
 }
 
-function transportOf(
+function createTransport(
   server: McpServer,
   context: EngineContext,
   onEndless: (error: Error) => void,
@@ -76,7 +76,7 @@ function transportOf(
   return { type, url, headers, fetch: Object.assign(fetchByRules, { preconnect: () => {} }) }
 }
 
-/** The client holds an answer, or an event of it, until it is whole, and does not notice when it breaks. */
+/** Bounds an answer: the client holds it, or an event of it, until it is complete, and does not notice when it breaks off. */
 function bounded(response: Response, onEndless: (error: Error) => void): Response {
   const { status, statusText, headers, url } = response
   let left = MAX_ANSWER_BYTES
@@ -89,7 +89,7 @@ function bounded(response: Response, onEndless: (error: Error) => void): Respons
         for (const part of partsOf(bytes, EVENT_BYTES)) controller.enqueue(part)
         return
       }
-      const error = new Error(isNested ? 'it answers with JSON that is nested too deep' : 'it answers without end')
+      const error = new Error(isNested ? 'its answer has JSON that is nested too deep' : 'its answer is too long')
       controller.error(error)
       onEndless(error)
     },
@@ -98,7 +98,7 @@ function bounded(response: Response, onEndless: (error: Error) => void): Respons
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', { value: url })
 }
 
-async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): Promise<Tool[]> {
+async function listTools(server: string, client: MCPClient, signal: AbortSignal): Promise<Tool[]> {
   const { tools } = await client.listTools({ options: { signal, timeout: START_TIMEOUT_MS } })
   return tools.map(({ name, description = '', inputSchema, annotations }) => ({
     name: toolName(server, name),
@@ -117,6 +117,6 @@ async function toolsOf(server: string, client: MCPClient, signal: AbortSignal): 
   }))
 }
 
-/** As every provider takes it. */
+/** A name that every provider accepts. */
 const toolName = (server: string, tool: string): string =>
   `mcp__${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)

@@ -6,14 +6,14 @@ import { lines } from '../../../src/read/lines.ts'
 type Transport = Exclude<MCPClientConfig['transport'], { type: unknown }>
 type Message = Parameters<Transport['send']>[0]
 
-/** What waits for a server that does not read. */
+/** Messages may wait for a server that does not read, up to this size. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
-/** A server that runs in the sandbox and speaks on its stdin and stdout, a message a line. It is dead when `close` resolves. */
+/** A server in the sandbox that speaks on its stdin and stdout, one message a line. It is dead when `close` resolves. */
 export function createStdioTransport(
   { command, args = [], env }: Extract<McpServer, { type: 'stdio' }>,
   context: EngineContext,
-  /** Checks a line's value. Throws when it is no message. */
+  /** Checks a line's value. Throws when it is not a message. */
   parse: (value: unknown) => Message,
 ): Transport {
   let stdin: WritableStreamDefaultWriter<Uint8Array> | undefined
@@ -48,7 +48,7 @@ export function createStdioTransport(
       unreadBytes += bytes.byteLength
       if (unreadBytes > MAX_UNREAD_BYTES) {
         void end()
-        throw new Error('The MCP server was ended: it reads too little of what it is told.')
+        throw new Error('The MCP server was ended: it does not read its input fast enough.')
       }
       await stdin.write(bytes)
       unreadBytes -= bytes.byteLength
@@ -61,14 +61,14 @@ export function createStdioTransport(
       try {
         transport.onmessage?.(parse(parseJson(line)))
       } catch {
-        // Servers print other things too.
+        // Servers print other lines too.
       }
     }
   }
   return transport
 }
 
-/** It would wait for a reader otherwise. */
+/** Without a reader, a server that writes much to stderr would block. */
 async function drain(stderr: ReadableStream<Uint8Array>): Promise<void> {
   for await (const _ of stderr);
 }

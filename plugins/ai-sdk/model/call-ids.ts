@@ -1,11 +1,11 @@
 import type { AssistantModelMessage } from 'ai'
 
-/** Tool call ids that are used once in a thread, whatever the provider gives: some begin anew with every answer. */
+/** Tool call ids that are unique in a thread. Those of some providers start again with every answer. */
 export interface CallIds {
-  /** What the provider calls its calls from here on is of a new answer. */
+  /** Ids that the provider gives from here on belong to a new answer. */
   beginAnswer(): void
-  /** Our id of a call of this answer. */
-  of(providerId: string): string
+  /** Our id for a call of this answer. */
+  toOwn(providerId: string): string
   /** The answer's message with our ids. */
   rename(message: AssistantModelMessage): AssistantModelMessage
 }
@@ -14,7 +14,7 @@ export function createCallIds(taken: Iterable<string>): CallIds {
   const used = new Set(taken)
   let answer = new Map<string, string>()
 
-  function of(providerId: string): string {
+  function toOwn(providerId: string): string {
     const known = answer.get(providerId)
     if (known !== undefined) return known
     const base = cleanCallId(providerId).slice(0, 56)
@@ -29,18 +29,18 @@ export function createCallIds(taken: Iterable<string>): CallIds {
     beginAnswer() {
       answer = new Map()
     },
-    of,
+    toOwn,
     rename: message =>
       typeof message.content === 'string'
         ? message
         : {
             ...message,
             content: message.content.map(part =>
-              part.type === 'tool-call' ? { ...part, toolCallId: of(part.toolCallId) } : part,
+              part.type === 'tool-call' ? { ...part, toolCallId: toOwn(part.toolCallId) } : part,
             ),
           },
   }
 }
 
-/** The characters that every provider takes in an id, also of calls that another provider's model has made. */
+/** Keeps the characters that every provider takes in an id: the call may be another provider's. */
 export const cleanCallId = (id: string): string => id.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'call'

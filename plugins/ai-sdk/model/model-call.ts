@@ -6,7 +6,7 @@ import type { CallIds } from './call-ids.ts'
 import { asCut, CutStream, isUnfinished } from './cut-stream.ts'
 import { explain, failed } from './failure.ts'
 import { type Model, withCacheMarks } from './model.ts'
-import { isWorthRetry, MAX_RETRIES, pause, waitMs } from './retry.ts'
+import { isRetryable, MAX_RETRIES, pause, retryWaitMs } from './retry.ts'
 import { createWatchdog } from './watchdog.ts'
 
 export interface ModelRequest {
@@ -32,7 +32,10 @@ export type ModelAnswer =
   | { status: 'answered'; message: AssistantModelMessage | undefined; calls: ModelToolCall[]; finishReason: string }
   | { status: 'ended'; end: EngineEnd }
 
-/** Asks the model once; again, after a wait that is told, while nothing of an answer was shown. Never throws for a failure. */
+/**
+ * Calls the model. Repeats a failed call, after a wait that a notice announces, as long as no part of an answer was shown.
+ * Never throws for a failure.
+ */
 export async function* callModel(request: ModelRequest): AsyncGenerator<EngineEvent, ModelAnswer> {
   for (let retry = 0; ; retry++) {
     const attempt = yield* attemptCall(request)
@@ -40,15 +43,15 @@ export async function* callModel(request: ModelRequest): AsyncGenerator<EngineEv
     if (request.signal.aborted) return { status: 'ended', end: { status: 'cancelled' } }
     const { error, wasShown } = attempt
     if (adapt(request.model, error)) continue
-    if (wasShown || retry >= MAX_RETRIES || !isWorthRetry(error)) return { status: 'ended', end: explain(error) }
-    const ms = waitMs(error, retry)
+    if (wasShown || retry >= MAX_RETRIES || !isRetryable(error)) return { status: 'ended', end: explain(error) }
+    const ms = retryWaitMs(error, retry)
     const text = `${explain(error).error?.message} Trying again in ${Math.ceil(ms / 1000)} s.`
     yield { type: 'notice', level: 'warn', code: 'model_retry', text }
     await pause(ms, request.signal)
   }
 }
 
-/** OpenAI refuses to tell its reasoning to an organisation that it has not verified. Answers come without it then. */
+/** OpenAI refuses reasoning summaries to an organisation that it has not verified. Later calls do not ask for them. */
 function adapt({ settings }: Model, error: unknown): boolean {
   const openai = settings.providerOptions?.openai
   if (!openai?.reasoningSummary || !/reasoning summar/i.test(String(error))) return false
@@ -79,7 +82,7 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
       onError: () => {},
     })
     for await (const part of result.stream) {
-      watchdog.feed()
+      watchdog.reset()
       switch (part.type) {
         case 'text-delta':
         case 'reasoning-delta':
@@ -93,17 +96,17 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
           break
         case 'tool-input-start':
           wasShown = true
-          yield { type: 'tool-input', callId: callIds.of(part.id), name: part.toolName, delta: '' }
+          yield { type: 'tool-input', callId: callIds.toOwn(part.id), name: part.toolName, delta: '' }
           break
         case 'tool-input-delta':
-          yield { type: 'tool-input', callId: callIds.of(part.id), name: '', delta: part.delta }
+          yield { type: 'tool-input', callId: callIds.toOwn(part.id), name: '', delta: part.delta }
           break
         case 'tool-call': {
           wasShown = true
           const { toolName: name, invalid, error } = part
-          const callId = callIds.of(part.toolCallId)
+          const callId = callIds.toOwn(part.toolCallId)
           const call = { callId, name, input: objectOf(part.input) ?? {} }
-          calls.push(invalid ? { ...call, problem: problemOf(error) } : call)
+          calls.push(invalid ? { ...call, problem: describeProblem(error) } : call)
           yield { type: 'tool-call', ...call }
           break
         }
@@ -114,7 +117,7 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
         case 'error':
           return broken(part.error)
         case 'abort':
-          if (watchdog.hasBitten()) return broken(watchdog.signal.reason)
+          if (watchdog.hasTimedOut()) return broken(watchdog.signal.reason)
           return { status: 'ended', end: { status: 'cancelled' } }
       }
     }
@@ -137,4 +140,5 @@ async function* attemptCall(request: ModelRequest): AsyncGenerator<EngineEvent, 
 
 const MAX_PROBLEM_CHARS = 2000
 
-const problemOf = (error: unknown): string => `InputValidationError: ${messageOf(error).slice(0, MAX_PROBLEM_CHARS)}`
+const describeProblem = (error: unknown): string =>
+  `InputValidationError: ${messageOf(error).slice(0, MAX_PROBLEM_CHARS)}`

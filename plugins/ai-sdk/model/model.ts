@@ -4,18 +4,18 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel, ModelMessage, SystemModelMessage } from 'ai'
 import type { ModelAccess } from '../../../src/plugin-api/index.ts'
 
-/** Where a provider does not tell the window of a model. */
+/** The context window of a model for which the provider names no size. */
 const DEFAULT_CONTEXT_TOKENS = 200_000
 
-/** What one answer may take of the window. A model that gives less takes what it gives. */
+/** The most that one answer may take of the window. */
 export const MAX_OUTPUT_TOKENS = 32_000
 
-/** A model, and what is particular to its wire. */
+/** A model, and the settings that its API needs. */
 export interface Model {
   wire: ModelAccess['wire']
   languageModel: LanguageModel
   contextTokens: number
-  /** Settings of every call. */
+  /** Settings for every call. */
   settings: CallSettings
 }
 
@@ -27,13 +27,13 @@ interface CallSettings {
 }
 
 export function openModel({ provider, wire, id, baseUrl, token, fetch, contextTokens }: ModelAccess): Model {
-  // It would print to the server's log what it thinks of a request.
+  // The SDK would print warnings about requests to the server's log.
   globalThis.AI_SDK_LOG_WARNINGS = false
   const access = { baseURL: baseUrl, apiKey: token, fetch }
   const known = { wire, contextTokens: contextTokens ?? DEFAULT_CONTEXT_TOKENS }
   switch (wire) {
     case 'anthropic':
-      // Without a number the SDK gives a model that it does not know 4096.
+      // Without a number the SDK allows a model that it does not know 4096 tokens.
       return { ...known, languageModel: createAnthropic(access)(id), settings: { maxOutputTokens: MAX_OUTPUT_TOKENS } }
     case 'openai-responses':
       return {
@@ -55,8 +55,8 @@ const cached: { providerOptions: Cached } = {
 }
 
 /**
- * Marks what the next call will send again. Two marks at the end: the one of the call before is still found when a
- * message or two have come since. Other wires cache by themselves.
+ * Marks the last two messages for Anthropic's prompt cache. Two, so that the mark of the previous call is still found when a
+ * message or two were added since. Other APIs cache without marks.
  */
 export function withCacheMarks({ wire }: Model, messages: readonly ModelMessage[]): ModelMessage[] {
   if (wire !== 'anthropic') return [...messages]

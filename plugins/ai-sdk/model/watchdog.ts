@@ -1,33 +1,33 @@
-/** Ends what makes no progress. */
+/** Aborts work that makes no progress. */
 export interface Watchdog {
-  /** Aborted by the caller's signal, or when nothing came for too long. */
+  /** Aborted with the caller's signal, or when `reset` was not called for too long. */
   signal: AbortSignal
-  /** Something came. */
-  feed(): void
-  /** Whether it was this that ended it. */
-  hasBitten(): boolean
-  /** Nothing more is wanted: what is still open is closed. */
+  /** Reports progress. */
+  reset(): void
+  /** Whether the lack of progress was the reason. */
+  hasTimedOut(): boolean
+  /** Ends the watch and aborts the signal, so that everything still open is closed. */
   stop(): void
 }
 
 export function createWatchdog(parent: AbortSignal, stallMs: number): Watchdog {
   const abort = new AbortController()
-  let bitten = false
-  const bite = () => {
-    bitten = true
+  let isLate = false
+  const giveUp = () => {
+    isLate = true
     abort.abort(new Error(`Nothing came for ${Math.round(stallMs / 1000)} seconds.`))
   }
   const follow = () => abort.abort(parent.reason)
   if (parent.aborted) follow()
   parent.addEventListener('abort', follow)
-  let timer = setTimeout(bite, stallMs)
+  let timer = setTimeout(giveUp, stallMs)
   return {
     signal: abort.signal,
-    feed() {
+    reset() {
       clearTimeout(timer)
-      timer = setTimeout(bite, stallMs)
+      timer = setTimeout(giveUp, stallMs)
     },
-    hasBitten: () => bitten,
+    hasTimedOut: () => isLate,
     stop() {
       clearTimeout(timer)
       parent.removeEventListener('abort', follow)

@@ -1,8 +1,8 @@
 import type { ToolContext } from './tool.ts'
 
 /**
- * Starts a command that outlives its call, and its run if that completes; a run that is cancelled takes it along. Its
- * output goes to a file in the sandbox.
+ * Starts a command that outlives its call, and also its run when that completes; a cancelled run kills it. Its output goes to
+ * a file in the sandbox.
  */
 export async function startInBackground(command: string, context: ToolContext): Promise<string> {
   const { environment, cwd, env, signal } = context
@@ -15,7 +15,7 @@ export async function startInBackground(command: string, context: ToolContext): 
     signal,
   })
   child.exited.catch(() => {})
-  // Nothing comes here, and nobody would read it.
+  // All output goes to the file.
   void child.stdout.cancel()
   void child.stderr.cancel()
   return `Command running in background with ID: ${id}. Output is being written to: ${log}\nStop it with: kill ${child.pid}`

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { runCommand } from '../../../src/environment/run-command.ts'
 import { ApiError } from '../../../src/errors.ts'
 import { startInBackground } from './background.ts'
-import { createLive } from './live.ts'
+import { createOutputPreview } from './output-preview.ts'
 import { defineTool } from './tool.ts'
 import { createTranscript } from './transcript.ts'
 
@@ -29,8 +29,8 @@ For files use the other tools: Read, Write, Edit, Glob, Grep, LS.`,
     if (run_in_background) return startInBackground(command, context)
     const { environment, cwd, env, signal, progress } = context
     const transcript = createTranscript()
-    const live = createLive(text => progress({ text }))
-    const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => live.add(transcript.add(stream, bytes))
+    const preview = createOutputPreview(text => progress({ text }))
+    const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => preview.add(transcript.add(stream, bytes))
     try {
       const options = { command, cwd, env, signal, timeoutMs: timeout, maxOutputBytes: 0, onOutput }
       const { exitCode } = await runCommand(environment, options)
@@ -40,7 +40,7 @@ For files use the other tools: Read, Write, Edit, Glob, Grep, LS.`,
       if (!(error instanceof ApiError && error.code === 'command_timeout')) throw error
       throw new Error(`The command did not end within ${timeout} ms and was killed.\n${transcript.text()}`.trimEnd())
     } finally {
-      live.stop()
+      preview.stop()
     }
   },
 })

@@ -1,11 +1,11 @@
-/** Between lines that do not follow each other, where lines around a match are shown. */
+/** grep prints this between two groups of lines when it shows lines around a match. */
 const GAP = '--'
 
 /**
- * The lines that grep or ripgrep printed with a NUL after each file's name, by name: each walks directories in an order of
- * its own. `mode` and what is `numbered` are the reader's wish; content is always printed with numbers.
+ * Converts what grep or ripgrep printed, with a NUL after each file's name, to the lines to show. They are sorted by file name,
+ * since each program walks directories in another order. The output always has line numbers; `isNumbered` keeps them.
  */
-export function linesOf(
+export function parseGrepOutput(
   output: string,
   { mode, isNumbered, hasGaps }: { mode: string; isNumbered: boolean; hasGaps: boolean },
 ): string[] {
@@ -34,7 +34,7 @@ const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const withoutFeed = (name: string): string => (name.startsWith('\n') ? name.slice(1) : name)
 
-/** The one between two files is at the end of the first. */
+/** The separator between two files is at the end of the first. */
 const withoutGap = (lines: string[]): string[] => (lines.at(-1) === GAP ? lines.slice(0, -1) : lines)
 
 const countLine = (path: string, count: string): string | undefined => (count === '0' ? undefined : `${path}:${count}`)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { runCommand } from '../../../src/environment/run-command.ts'
 import { grepCommand, MAX_GLOB_CHARS, ripgrepCommand } from './grep-command.ts'
-import { linesOf } from './grep-output.ts'
+import { parseGrepOutput } from './grep-output.ts'
 import { cutEnd } from './output.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
@@ -57,7 +57,7 @@ export const grep = defineTool({
       throw new Error(stderr.trim().slice(0, 2000) || `Exit code ${exitCode}`)
     }
     const hasGaps = query.before + query.after > 0
-    const lines = linesOf(stdout, { mode, isNumbered: input['-n'] ?? true, hasGaps })
+    const lines = parseGrepOutput(stdout, { mode, isNumbered: input['-n'] ?? true, hasGaps })
     const limit = head_limit || DEFAULT_HEAD_LINES
     const shown = lines.slice(0, limit).map(line => (line.length > 1000 ? `${line.slice(0, 1000)}… [line cut]` : line))
     const rest = lines.length - shown.length

@@ -10,7 +10,7 @@ const signatures: [mediaType: string, pattern: RegExp][] = [
 ]
 
 /** The media type by a file's first bytes, whatever its name says. Undefined: no image that models take. */
-export function imageTypeOf(bytes: Uint8Array): string | undefined {
+export function detectImageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 16)).toString('hex')
   return signatures.find(([, pattern]) => pattern.test(head))?.[0]
 }

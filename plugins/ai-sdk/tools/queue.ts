@@ -1,4 +1,4 @@
-/** Values of several producers for one consumer, in the order they came. Its producers bound what they push. */
+/** Passes values of several producers to one consumer, in order. It is unbounded: the producers limit what they push. */
 export interface Queue<T> {
   push(value: T): void
   end(): void

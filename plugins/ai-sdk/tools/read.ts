@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { imageTypeOf, MAX_IMAGE_BYTES } from './image.ts'
+import { detectImageType, MAX_IMAGE_BYTES } from './image.ts'
 import { MAX_OUTPUT_CHARS } from './output.ts'
 import { numbered } from './text-file.ts'
 import { defineTool, resolvePath } from './tool.ts'
@@ -28,7 +28,7 @@ export const read = defineTool({
     try {
       const first = await reader.read()
       if (!first.value) return '(The file is empty.)'
-      const mediaType = imageTypeOf(first.value)
+      const mediaType = detectImageType(first.value)
       if (mediaType) {
         if (size > MAX_IMAGE_BYTES)
           throw new Error(`${path} is an image of ${size} bytes. Make it smaller than 3.5 MB.`)

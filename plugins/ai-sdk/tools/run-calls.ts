@@ -6,7 +6,7 @@ import { type ToolOutput, toModelError, toModelOutput } from './output.ts'
 import { createQueue } from './queue.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
-/** More calls of one answer wait for a place. */
+/** The most calls of one answer that run at a time. */
 const MAX_AT_ONCE = 8
 
 /**
@@ -20,7 +20,7 @@ export async function* runCalls(
 ): AsyncGenerator<EngineEvent, ToolResultPart[]> {
   const { signal } = context
   const results: ToolResultPart[] = []
-  for (const batch of batchesOf(calls, tools)) {
+  for (const batch of toBatches(calls, tools)) {
     if (signal.aborted) break
     const events = createQueue<EngineEvent>()
     const running = Promise.all(
@@ -40,7 +40,7 @@ export async function* runCalls(
 }
 
 /** Calls that may run together; one that runs alone is a batch of its own. */
-function batchesOf(calls: readonly ModelToolCall[], tools: ReadonlyMap<string, Tool>): ModelToolCall[][] {
+function toBatches(calls: readonly ModelToolCall[], tools: ReadonlyMap<string, Tool>): ModelToolCall[][] {
   const batches: ModelToolCall[][] = []
   let open: ModelToolCall[] | undefined
   for (const call of calls) {
@@ -56,7 +56,7 @@ function batchesOf(calls: readonly ModelToolCall[], tools: ReadonlyMap<string, T
   return batches
 }
 
-/** Never throws: what fails is told to the model. */
+/** Never throws: the model gets a failure as the result. */
 async function runCall(
   { callId, name, input, problem }: ModelToolCall,
   tools: ReadonlyMap<string, Tool>,

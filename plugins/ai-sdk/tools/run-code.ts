@@ -7,7 +7,7 @@ import { defineTool } from './tool.ts'
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
-/** Of one cell; providers take only so many in a request. */
+/** The most images of one cell: providers limit the number in a request. */
 const MAX_IMAGES = 8
 
 /** Offered where the sandbox has an interpreter of code cells. */
@@ -30,7 +30,7 @@ Cells of one language share their variables and imports. A cell is stopped after
     const result = await environment.code.run(code, options).catch(error => {
       throw error instanceof ApiError ? new Error(error.message) : error
     })
-    const text = textOf(result)
+    const text = toText(result)
     if (result.error) throw new Error(text)
     const images = result.results
       .flatMap(each => each.images)
@@ -41,7 +41,7 @@ Cells of one language share their variables and imports. A cell is stopped after
   },
 })
 
-const textOf = ({ stdout, stderr, results, error }: CodeResult): string =>
+const toText = ({ stdout, stderr, results, error }: CodeResult): string =>
   cutMiddle(
     [
       stdout,

@@ -4,18 +4,18 @@ import { z } from 'zod'
 import type { Environment } from '../../../src/plugin-api/index.ts'
 import type { ToolOutput } from './output.ts'
 
-/** What a tool gets of its run. */
+/** What a tool knows of its run. */
 export interface ToolContext {
   environment: Environment
-  /** Where relative paths begin, absolute. */
+  /** The working directory, an absolute path. */
   cwd: string
   env: Readonly<Record<string, string>>
-  /** Aborted: the tool ends, with all that it started. */
+  /** When it is aborted, the tool ends, with everything that it started. */
   signal: AbortSignal
-  /** Names of programs that are in the sandbox, of those that the engine looks for. */
+  /** The programs that `probeSandbox` found in the sandbox. */
   programs: ReadonlySet<string>
   fetch(url: string, init?: RequestInit): Promise<Response>
-  /** Shows something live. Bounded by the tool. */
+  /** Shows progress to clients. The tool bounds how much. */
   progress(data: Readonly<Record<string, unknown>>): void
 }
 
@@ -23,11 +23,11 @@ export interface Tool {
   name: string
   description: string
   inputSchema: ToolSet[string]['inputSchema']
-  /** Changes nothing: it is there in plan mode. */
+  /** Whether it changes nothing, so that plan mode has it. */
   isReadOnly: boolean
-  /** Calls of one answer run side by side, but those of such a tool alone and in order. */
+  /** Whether its calls run alone and in order. Other calls of one answer run side by side. */
   runsAlone: boolean
-  /** The input is of the model, and not checked yet. Throws an error whose message tells the model what went wrong. */
+  /** Runs a call with the model's unchecked input. Throws an error whose message explains the failure to the model. */
   run(input: unknown, context: ToolContext): Promise<ToolOutput>
 }
 
@@ -50,19 +50,19 @@ export function defineTool<Schema extends z.ZodObject>({
   return {
     name,
     description,
-    // Checked in run: the SDK's own words for a wrong input repeat all of it.
+    // `run` checks the input: the SDK's own error message would repeat all of it.
     inputSchema: jsonSchema(shape as JSONSchema7),
     isReadOnly,
     runsAlone,
     async run(value, context) {
       const checked = input.safeParse(value)
-      if (!checked.success) throw new Error(problemsOf(name, checked.error))
+      if (!checked.success) throw new Error(describeProblems(name, checked.error))
       return run(checked.data, context)
     },
   }
 }
 
-const problemsOf = (name: string, error: z.ZodError): string =>
+const describeProblems = (name: string, error: z.ZodError): string =>
   [
     `InputValidationError: ${name} was called with a wrong input:`,
     ...error.issues.slice(0, 10).map(({ path, message }) => `- ${path.join('.') || 'input'}: ${message}`),

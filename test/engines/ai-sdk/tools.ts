@@ -1,4 +1,4 @@
-import { findFacts } from '../../../plugins/ai-sdk/context/probe-sandbox.ts'
+import { probeSandbox } from '../../../plugins/ai-sdk/context/probe-sandbox.ts'
 import { ownTools } from '../../../plugins/ai-sdk/tools/all.ts'
 import type { ToolOutput } from '../../../plugins/ai-sdk/tools/output.ts'
 import type { ToolContext } from '../../../plugins/ai-sdk/tools/tool.ts'
@@ -10,7 +10,7 @@ export type UseTool = (name: string, input: unknown, more?: Partial<ToolContext>
 export async function toolsIn({ environment }: TestSandbox): Promise<UseTool> {
   const signal = new AbortController().signal
   const common = { environment, cwd: '/home/user', env: {}, signal }
-  const { programs } = await findFacts({
+  const { programs } = await probeSandbox({
     ...common,
     options: {},
     fetch,

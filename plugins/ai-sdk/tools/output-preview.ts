@@ -1,15 +1,15 @@
 const EVERY_MS = 250
 const MAX_PIECE_CHARS = 4000
-/** A client that needs all of an output has it in the result. */
+/** The result has all of an output. */
 const MAX_TOTAL_CHARS = 64_000
 
-/** Shows a command's output while it runs: a piece four times a second, up to a total. */
-export interface Live {
+/** Shows a command's output while it runs: one piece every 250 ms, up to 64,000 characters in all. */
+export interface OutputPreview {
   add(text: string): void
   stop(): void
 }
 
-export function createLive(show: (text: string) => void): Live {
+export function createOutputPreview(show: (text: string) => void): OutputPreview {
   let pending = ''
   let shown = 0
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -30,7 +30,7 @@ export function createLive(show: (text: string) => void): Live {
     add(text) {
       if (shown >= MAX_TOTAL_CHARS) return
       pending = (pending + text).slice(-2 * MAX_PIECE_CHARS)
-      // The first piece at once: a short command shows it is alive.
+      // The first piece is shown at once, so that the user sees that the command runs.
       if (timer === undefined) flush()
     },
     stop() {
