@@ -19,13 +19,13 @@ import {
   type SpawnRequest,
 } from '../wire/requests.ts'
 import { assertProxyRequest, exitOf, pidOf, protocolOf, replyOf } from '../wire/results.ts'
-import { createRemoteFiles } from './files.ts'
-import { createRemoteProcesses } from './processes.ts'
+import { createRemoteFiles } from './remote-files.ts'
+import { createRemoteProcesses } from './remote-processes.ts'
 
 /** The host's end of the guest in one environment. */
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | 'connect'> {
   readonly processes: EnvironmentProcesses
-  /** Processes that were spawned here and are still attached. Connections to the proxy are no use of a sandbox. */
+  /** Processes that were spawned here and are still attached. Connections to the proxy do not count as use. */
   readonly activeCalls: number
   /** Calls that are open fail with the reason. */
   close(reason?: ApiError): void
@@ -33,7 +33,7 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'files' | '
   readonly closed: Promise<void>
 }
 
-/** Of one frame of a guest: what a command prints comes in smaller ones, and no answer names more than two long paths. */
+/** The longest frame of a guest: output comes in smaller ones, and no answer names more than two long paths. */
 export const MAX_GUEST_PAYLOAD_BYTES = 256 * 1024
 
 /** A tree in the middle of much input and output may take seconds to die. */
@@ -111,7 +111,7 @@ async function spawn(channel: Channel, options: SpawnOptions, killedWithinMs: nu
   }
 }
 
-/** A guest that was taken over could leave who kills a command waiting: then it is no guest any more. */
+/** A guest that was taken over could ignore a kill: after this long the connection is given up. */
 function expectEnd(channel: Channel, call: Call, withinMs: number): void {
   const late = () => channel.close(new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.'))
   const timer = setTimeout(late, withinMs)

@@ -2,7 +2,7 @@ import { createLock } from '../../async/lock.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import type { GuestConnection } from './connect.ts'
-import { type Use, usesOf } from './environment.ts'
+import { environmentOverGuest, type Use } from './through-guest.ts'
 
 /** Where a guest lives: a jail, a container. One thing at a time is asked of it, but for `describe` and `usedMb`. */
 export interface GuestHome {
@@ -129,7 +129,7 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
   return {
     id,
     executable,
-    ...usesOf(use),
+    ...environmentOverGuest(use),
     get confinement() {
       return [...home.describe(), ...(remark ? [remark] : [])]
     },

@@ -7,7 +7,7 @@ import type { FileInfo } from '../../plugin-api/index.ts'
 import { codeOf } from '../../read/error-code.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { GuestError } from '../wire/requests.ts'
-import { assertNotOwn, assertNotOwnPath, isOwn } from './own.ts'
+import { assertNotOwn, assertNotOwnPath, isOwn } from './own-files.ts'
 
 const PIECE_BYTES = 256 * 1024
 

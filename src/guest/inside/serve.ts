@@ -2,24 +2,20 @@ import { fstatSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { excerpt } from '../../bounds.ts'
 import { ApiError } from '../../errors.ts'
-import type { EnvironmentProcesses } from '../../plugin-api/index.ts'
 import { codeOf } from '../../read/error-code.ts'
 import { isObject } from '../../read/json.ts'
-import { type Call, lanes } from '../wire/call.ts'
 import { Channel } from '../wire/channel.ts'
-import { json, PROTOCOL } from '../wire/frame.ts'
+import { PROTOCOL } from '../wire/frame.ts'
 import { GuestError, type GuestRequest } from '../wire/requests.ts'
-import { type GuestSystem, serveSpawn } from './commands.ts'
+import { answerRequest, type Inside } from './answer-request.ts'
+import type { GuestSystem } from './commands.ts'
 import { sweepDrafts } from './draft.ts'
-import { describe, list, makeDirectory, move, remove, sendFile } from './files.ts'
+import { createGuestProcesses } from './guest-processes.ts'
 import { openLibc } from './libc.ts'
 import { keepLimits } from './own-limits.ts'
 import { createTrees } from './process-tree.ts'
-import { answerProcesses, createGuestProcesses } from './processes.ts'
 import { listenForProxy, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
-import { receiveFile } from './receive-file.ts'
-import { relay } from './relay.ts'
 
 /** Serves calls on a listening socket that was passed as this descriptor. Throws when it was not. Never ends on its own. */
 export function serveGuest(listenFd: number): void {
@@ -56,18 +52,12 @@ function isSocket(fd: number): boolean {
   }
 }
 
-interface Inside {
-  system: GuestSystem
-  /** One table for all servers that come and go. */
-  processes: EnvironmentProcesses
-}
-
 function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
   const channel = new Channel(socket, {
     side: 'guest',
     onOpen(call, request) {
       // The server's requests are trusted; what it relays is not interpreted here.
-      answer(call, request as GuestRequest, inside).then(
+      answerRequest(call, request as GuestRequest, inside).then(
         result => call.close(result),
         error => call.close({ error: describeError(error) }),
       )
@@ -75,37 +65,6 @@ function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
   })
   gate.add(channel)
   channel.sendHello({ protocol: PROTOCOL })
-}
-
-async function answer(call: Call, request: GuestRequest, { system, processes }: Inside): Promise<object> {
-  switch (request.op) {
-    case 'spawn':
-      await serveSpawn(call, request, system)
-      return {}
-    case 'read':
-      await sendFile(call, request.path)
-      return {}
-    case 'write':
-      return await receiveFile(call, request.path)
-    case 'info':
-      return { info: await describe(request.path) }
-    case 'list':
-      await call.send(lanes.down, json(await list(request.path, request.depth)))
-      return {}
-    case 'mkdir':
-      return { made: await makeDirectory(request.path) }
-    case 'rename':
-      await move(request.from, request.to)
-      return {}
-    case 'remove':
-      await remove(request.path)
-      return {}
-    case 'connect':
-      await relay(call, request.port)
-      return {}
-    default:
-      return await answerProcesses(call, request, processes)
-  }
 }
 
 function describeError(error: unknown): { code: string; message: string } {

@@ -1,11 +1,13 @@
 import type { Environment } from '../../plugin-api/index.ts'
 import type { GuestConnection } from './connect.ts'
 
-/** Lets something be done by a guest that is connected first, if it is not. */
+/** Gives the action a connected guest; it is connected first when it is not. */
 export type Use = <T>(action: (guest: GuestConnection) => Promise<T>) => Promise<T>
 
-/** All that an environment's users do by its guest. */
-export const usesOf = (use: Use): Required<Pick<Environment, 'spawn' | 'connect' | 'processes' | 'files'>> => ({
+/** The part of an environment that its guest carries out. */
+export const environmentOverGuest = (
+  use: Use,
+): Required<Pick<Environment, 'spawn' | 'connect' | 'processes' | 'files'>> => ({
   spawn: options => use(guest => guest.spawn(options)),
   connect: port => use(guest => guest.connect(port)),
   processes: {
