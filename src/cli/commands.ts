@@ -30,7 +30,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'doctor',
-    help: 'try what the server needs, and say what is missing',
+    help: 'check what the server needs, and show what is missing',
     settings: 'all',
     examples: ['threadbox doctor', 'threadbox doctor --backend docker'],
   },
@@ -74,7 +74,7 @@ export const commands: readonly Command[] = [
     operands: 'PATH',
     help: 'bundle agents of code and send them to a server',
     flags: [
-      { name: 'agent', value: 'SLUG', help: 'of the agents of a directory only this one' },
+      { name: 'agent', value: 'SLUG', help: 'deploy only this agent of the directory' },
       { name: 'name', value: 'SLUG', help: 'deploy it under this slug' },
       { name: 'engine', value: 'NAME', help: 'the engine that runs it' },
       ...server,
@@ -139,8 +139,8 @@ export const commands: readonly Command[] = [
 cancels the reply, twice leaves; /help shows more. With a message, or input from a pipe, it prints one reply and ends.`,
     flags: [
       { name: 'new', help: 'begin a new thread in a new sandbox' },
-      { name: 'sandbox', value: 'ID', help: 'with --thread: where to go on' },
-      { name: 'thread', value: 'ID', help: 'with --sandbox: what to go on with' },
+      { name: 'sandbox', value: 'ID', help: 'with --thread: the sandbox to go on in' },
+      { name: 'thread', value: 'ID', help: 'with --sandbox: the thread to go on with' },
       replyAlone,
       ...server,
     ],
@@ -155,7 +155,7 @@ cancels the reply, twice leaves; /help shows more. With a message, or input from
   {
     name: 'sandboxes show',
     operands: 'SANDBOX',
-    help: 'say what a sandbox is, what holds it and what threads it has',
+    help: 'show a sandbox, how it is confined and its threads',
     flags: [json, ...server],
     examples: ['threadbox sandboxes show sbx_01h2'],
   },
@@ -177,7 +177,7 @@ cancels the reply, twice leaves; /help shows more. With a message, or input from
     name: 'strays adopt',
     operands: 'ENVIRONMENT',
     help: 'give such an environment a new sandbox, with its files',
-    flags: [{ name: 'agent', value: 'SLUG', help: 'the agent that the sandbox is of' }, team],
+    flags: [{ name: 'agent', value: 'SLUG', help: 'the agent of the new sandbox' }, team],
     settings: place,
     examples: ['threadbox strays adopt env_01h2 --agent coder'],
   },
@@ -237,7 +237,7 @@ command's, 2 for a mistake in the flags, 125 when threadbox itself could not. No
   {
     name: 'service install',
     help: 'install the server as a service of systemd',
-    more: 'Installed again, it changes what is new and restarts only then.',
+    more: 'A second install changes only what is new, and restarts the server only then.',
     flags: [
       { name: 'print', help: 'print the unit and write nothing' },
       { name: 'user', value: 'NAME', help: 'the account that it runs under' },
@@ -251,14 +251,14 @@ command's, 2 for a mistake in the flags, 125 when threadbox itself could not. No
   },
   {
     name: 'service status',
-    help: 'say whether it is installed, and answers',
-    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'of an image' }],
+    help: 'show whether it is installed and answers',
+    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'the root of an image' }],
     examples: ['sudo threadbox service status'],
   },
   {
     name: 'service remove',
     help: 'stop server and sandboxes; data and settings stay',
-    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'of an image' }],
+    flags: [{ name: 'root', value: 'DIR', default: '/', help: 'the root of an image' }],
     examples: ['sudo threadbox service remove'],
   },
   {
@@ -270,7 +270,7 @@ command's, 2 for a mistake in the flags, 125 when threadbox itself could not. No
   },
   {
     name: 'plugin types',
-    help: "print what a plugin author's editor wants",
+    help: "print the types for a plugin author's editor",
     examples: ['threadbox plugin types > threadbox.d.ts'],
   },
   { name: 'version', help: 'print the version', examples: ['threadbox version'] },
@@ -278,10 +278,10 @@ command's, 2 for a mistake in the flags, 125 when threadbox itself could not. No
   {
     name: 'help',
     operands: '[COMMAND…]',
-    help: 'print all commands, or what one takes',
+    help: 'print all commands, or the help of one',
     examples: ['threadbox help keys create'],
   },
-  { name: 'guest', help: 'what runs inside a sandbox; the server starts it', examples: [], isInternal: true },
-  { name: 'tools', help: "an agent's own tools inside a sandbox; likewise", examples: [], isInternal: true },
+  { name: 'guest', help: 'runs inside a sandbox; the server starts it', examples: [], isInternal: true },
+  { name: 'tools', help: "runs an agent's own tools inside a sandbox", examples: [], isInternal: true },
   { name: 'guard', help: 'cleans up after a killed run or exec', examples: [], isInternal: true },
 ]

@@ -26,7 +26,7 @@ const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = true) => 
   }
 }
 
-/** Of each sandbox. */
+/** Parses a limit of each sandbox; 0: no limit. */
 const limit = (name: keyof Limits, most?: number, whole?: boolean) => (value: string) => {
   const given = number(0, most, whole)(value)
   const [fault] = faultsOfLimits({ [name]: given })
@@ -107,10 +107,16 @@ export const settings: readonly Setting[] = [
     name: 'docker-image',
     value: 'IMAGE',
     default: 'debian:12-slim',
-    help: 'of agents on docker that name none',
+    help: 'for agents on docker that name no image',
     parse: text,
   },
-  { name: 'e2b-template', value: 'NAME', default: 'base', help: 'of agents on e2b that name none', parse: text },
+  {
+    name: 'e2b-template',
+    value: 'NAME',
+    default: 'base',
+    help: 'for agents on e2b that name no template',
+    parse: text,
+  },
   { name: 'public-url', value: 'URL', help: 'where this server is reached from outside', parse: publicUrl },
   {
     name: 'plugin',
@@ -153,7 +159,7 @@ export const settings: readonly Setting[] = [
   {
     name: 'network-private',
     value: 'LIST',
-    help: 'CIDRs, with :PORT or not, that rules may name though they are private (none)',
+    help: 'private CIDRs, with :PORT or without, that rules may allow (none)',
     parse: ranges,
   },
   {
@@ -198,10 +204,10 @@ export const settings: readonly Setting[] = [
     parse: runtimes,
     repeats: true,
   },
-  { name: 'model', value: 'P/M', help: 'provider/model of agents that name none', parse: model },
+  { name: 'model', value: 'P/M', help: 'provider/model for agents that name no model', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
   { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },
-  { name: 'model-window', value: 'N', help: 'tokens that the model takes (as it is known)', parse: number(1) },
+  { name: 'model-window', value: 'N', help: 'context window of the model in tokens (as known)', parse: number(1) },
   {
     name: 'providers',
     value: 'JSON',
@@ -213,21 +219,21 @@ export const settings: readonly Setting[] = [
     name: 'thread-budget-usd',
     value: 'N',
     default: '0',
-    help: 'of one thread, 0: no limit',
+    help: 'budget of one thread, 0: no limit',
     parse: number(0, 1e9, false),
   },
   {
     name: 'key-day-budget-usd',
     value: 'N',
     default: '0',
-    help: 'of one API key a day, 0: no limit',
+    help: 'budget of one API key for a day, 0: no limit',
     parse: number(0, 1e9, false),
   },
   {
     name: 'day-budget-usd',
     value: 'N',
     default: '0',
-    help: 'of the server a day, 0: no limit',
+    help: 'budget of the server for a day, 0: no limit',
     parse: number(0, 1e9, false),
   },
 ]
