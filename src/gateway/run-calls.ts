@@ -57,31 +57,6 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
   let startingCount = 0
   let refusal: string | undefined
 
-  /** The call's body, checked; undefined for a GET. */
-  async function readCall(request: Request, route: Route, loan: Loan): Promise<Admitted | Rejected | undefined> {
-    if (route.method !== 'POST') return undefined
-    const take = (bytes: number) => {
-      if (!loan.grow(bytes)) throw new ApiError('server_busy', FULL)
-    }
-    const bytes = await readBody(request, MAX_BODY_BYTES, { take })
-    return bytes ? admit(route, modelId, parseJson(bytes.toString('utf8'))) : tooLarge
-  }
-
-  /** Reserves the most that a call can cost. Resolves to the reason when a budget is used up. */
-  async function reserve(
-    request: Request,
-    inputTokens: number,
-    outputTokens: number,
-  ): Promise<Reservation | { reason: string }> {
-    const tokens = { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 }
-    const mostUsd = host.prices.costUsd(provider, modelId, tokens)
-    const signal = AbortSignal.any([closed.signal, request.signal])
-    const reserved = await host.budgets.reserve(run, run.budgets, mostUsd, signal)
-    if ('reason' in reserved || !signal.aborted) return reserved
-    reserved.release()
-    throw signal.reason
-  }
-
   /** Sends a call upstream, and records it at its end. */
   function start(
     request: Request,
@@ -118,7 +93,10 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
 
   async function send(request: Request, route: Route, call: Admitted | undefined): Promise<Response> {
     const inputTokens = call && route.metered ? estimateTokens(call.body) : 0
-    const reserved = route.metered ? await reserve(request, inputTokens, call?.maxOutputTokens ?? 0) : nothingReserved
+    const tokens = { inputTokens, outputTokens: call?.maxOutputTokens ?? 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
+    const mostUsd = route.metered ? host.prices.costUsd(provider, modelId, tokens) : 0
+    const signal = AbortSignal.any([closed.signal, request.signal])
+    const reserved = route.metered ? await reserve(host.budgets, run, mostUsd, signal) : nothingReserved
     if ('reason' in reserved) {
       refusal = `budget_exceeded: ${reserved.reason}`
       log(refusal)
@@ -142,7 +120,7 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
       startingCount += 1
       using loan = host.memory.borrow(run.teamId)
       try {
-        const call = await readCall(request, route, loan)
+        const call = await readCall(request, route, modelId, loan)
         if (call && 'message' in call) return errorResponse(route.wire, call.status, call.message)
         request.signal.throwIfAborted()
         return closed.signal.aborted ? ended() : await send(request, route, call)
@@ -162,4 +140,32 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
       for (const call of calls) call.abort()
     },
   }
+}
+
+/** Reads and checks a call's body; undefined for a GET. The loan counts its memory. */
+async function readCall(
+  request: Request,
+  route: Route,
+  modelId: string,
+  loan: Loan,
+): Promise<Admitted | Rejected | undefined> {
+  if (route.method !== 'POST') return undefined
+  const take = (bytes: number) => {
+    if (!loan.grow(bytes)) throw new ApiError('server_busy', FULL)
+  }
+  const bytes = await readBody(request, MAX_BODY_BYTES, { take })
+  return bytes ? admit(route, modelId, parseJson(bytes.toString('utf8'))) : tooLarge
+}
+
+/** Reserves the most that a call can cost. Resolves to the reason when a budget is used up. */
+async function reserve(
+  budgets: Budgets,
+  run: GatewayRun,
+  mostUsd: number,
+  signal: AbortSignal,
+): Promise<Reservation | { reason: string }> {
+  const reserved = await budgets.reserve(run, run.budgets, mostUsd, signal)
+  if ('reason' in reserved || !signal.aborted) return reserved
+  reserved.release()
+  throw signal.reason
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createKey } from '../../src/core/access/keys.ts'
 import { revokeKey } from '../../src/db/keys.ts'
 import { ApiError } from '../../src/errors.ts'
-import { watchStrangers } from '../../src/http/strangers.ts'
+import { createAuthenticationLog } from '../../src/http/authentication-log.ts'
 import { useApp } from '../support/app.ts'
 
 const app = useApp()
@@ -26,7 +26,7 @@ test('refused authentications leave a line with address and key, and no secret: 
 test('many refused authentications are counted, not each written: regression', () => {
   const lines: string[] = []
   let now = 0
-  const strangers = watchStrangers(
+  const strangers = createAuthenticationLog(
     line => lines.push(line),
     () => now,
   )

@@ -2,10 +2,10 @@ import { authenticate } from '../../core/access/authenticate.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { readLink } from '../../core/sandboxes/preview-links.ts'
 import type { AppServer } from '../app-server.ts'
+import { createAuthenticationLog } from '../authentication-log.ts'
 import type { Admission, RequestContext } from '../context.ts'
 import { docsPaths } from '../openapi/docs.ts'
 import { readAuthorization } from '../socket.ts'
-import { watchStrangers } from '../strangers.ts'
 import type { Step } from './step.ts'
 
 /** Anyone may ask for these. */
@@ -13,14 +13,14 @@ const openPaths = ['/health', ...docsPaths]
 
 /** Finds out who sent the request. Throws unauthorized, and logs each refusal with its address. */
 export function admission(runtime: Runtime, server: AppServer): Step {
-  const strangers = watchStrangers(runtime.log)
+  const authenticationLog = createAuthenticationLog(runtime.log)
   return async (context, next) => {
     if (openPaths.includes(new URL(context.request.url).pathname)) return await next()
     try {
       const identify = identifier(runtime, context)
       context.admission = { ...identify(), isValid: () => succeeds(identify) }
     } catch (error) {
-      strangers.refused(error, server.addressOf?.(context.received))
+      authenticationLog.refused(error, server.addressOf?.(context.received))
       throw error
     }
     return await next()

@@ -2,7 +2,7 @@ import { findRefusedKey } from '../core/access/keys.ts'
 import { ApiError } from '../errors.ts'
 
 /** Logs each refused authentication: address, reason, and the id of a known key. Never the credential itself. */
-export interface Strangers {
+export interface AuthenticationLog {
   refused(error: unknown, address: string | undefined): void
 }
 
@@ -10,7 +10,10 @@ const MAX_LINES = 60
 const PERIOD_MS = 60_000
 
 /** Logs at most 60 lines a minute. The next line after that says how many were left out. */
-export function watchStrangers(log: (line: string) => void, now: () => number = () => performance.now()): Strangers {
+export function createAuthenticationLog(
+  log: (line: string) => void,
+  now: () => number = () => performance.now(),
+): AuthenticationLog {
   let periodStart = Number.NEGATIVE_INFINITY
   let lines = 0
   let unlogged = 0
