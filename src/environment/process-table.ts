@@ -153,10 +153,11 @@ export function createProcessTable(
         })
     },
     async closeStdin(pid) {
-      const { info, process } = running(pid)
+      const { info, process } = entryOf(pid)
       if (info.pty) throw new ApiError('invalid_request', 'A terminal stays open: send it Ctrl-D, the byte 4.')
       if (!process.closeStdin) throw noInput(pid)
-      process.closeStdin()
+      // The bytes that were written last may have ended it.
+      if (!info.exit) process.closeStdin()
     },
     async signal(pid, name) {
       running(pid).process.signal(name)

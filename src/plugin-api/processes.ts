@@ -18,7 +18,7 @@ export interface EnvironmentProcesses {
   read(pid: number, offset: number, options: { wait: boolean; signal?: AbortSignal }): Promise<OutputBatch>
   /** Resolves when the bytes are in the process's pipe or terminal. Throws `conflict` when it takes no more input. */
   write(pid: number, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
-  /** Ends the process's stdin, after everything that was written. */
+  /** Ends the process's stdin, after everything that was written. Does nothing when the process has ended. */
   closeStdin(pid: number): Promise<void>
   /** SIGKILL goes to every descendant, other signals to the process's group. Throws `conflict` when the process has ended. */
   signal(pid: number, name: NodeJS.Signals): Promise<void>

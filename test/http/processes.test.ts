@@ -159,6 +159,16 @@ describe('input', () => {
     expect(codeOf(await ask('POST', `/${pid}/stdin`, { data: 'late' }))).toBe('409 conflict')
   })
 
+  test('ends with its last bytes, also when these end the process before its stdin is closed', async () => {
+    const answers: number[] = []
+    for (let round = 0; round < 20; round++) {
+      const { pid } = await start('read line', { stdin: true })
+      answers.push((await ask('POST', `/${pid}/stdin`, { data: 'line\n', close: true })).status)
+      expect((await ask('DELETE', `/${pid}`)).status).toBe(204)
+    }
+    expect(answers.filter(status => status !== 204)).toEqual([])
+  })
+
   test('of any size is passed on at the pace of the process', async () => {
     const { pid } = await start('sha256sum', { stdin: true })
     const bytes = crypto.getRandomValues(new Uint8Array(65_536))
