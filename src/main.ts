@@ -22,8 +22,8 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function runCommand(args: readonly string[]): Promise<number> {
-  const { helpWantedOf, readCommand } = await import('./cli/command-line.ts')
-  const topic = helpWantedOf(args)
+  const { findHelpTopic, readCommand } = await import('./cli/command-line.ts')
+  const topic = findHelpTopic(args)
   if (topic) {
     console.log((await import('./cli/help.ts')).help(topic))
     return 0

@@ -32,7 +32,7 @@ export function findCommands(words: readonly string[]): readonly Command[] {
 }
 
 /** The words that help is requested for; undefined when no help is requested. */
-export function helpWantedOf(args: readonly string[]): readonly string[] | undefined {
+export function findHelpTopic(args: readonly string[]): readonly string[] | undefined {
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
   if (own.length === 0) return []
   if (own.some(word => word === '--help' || word === '-h')) return own.filter(word => !word.startsWith('-'))
@@ -65,7 +65,7 @@ function unknownAction([subject, word]: readonly string[], those: readonly Comma
 async function read(command: Command, args: readonly string[]): Promise<Given> {
   const { name, flags = [] } = command
   const [, action = ''] = name.split(' ')
-  const taken = settingsOf(command)
+  const taken = listSettings(command)
   const operands = command.operands?.split(' ') ?? []
   const isOpen = operands.at(-1)?.includes('…') ?? false
   const parsed = parseArguments(args.slice(name.split(' ').length), [...flags, ...taken], { dashes: isOpen })
@@ -81,12 +81,12 @@ async function read(command: Command, args: readonly string[]): Promise<Given> {
   const problems = [...parsed.problems]
   if (problems.length === 0) {
     const missing = operands.filter(each => !each.startsWith('['))[words.length]
-    if (missing !== undefined) problems.push(`${missing} is missing. ${usageOf(command)}`)
+    if (missing !== undefined) problems.push(`${missing} is missing. ${describeUsage(command)}`)
   }
   if (!isOpen) problems.push(...words.slice(operands.length).map(word => `${word}: not a flag, nor wanted here`))
   if (problems.length > 0) {
     // With the mistakes in values: all mistakes are reported at once.
-    const more = taken.length > 0 ? await readConfig(asFlags, process.env).catch(problemsOf) : []
+    const more = taken.length > 0 ? await readConfig(asFlags, process.env).catch(listProblems) : []
     throw new ConfigError([...problems, ...(Array.isArray(more) ? more : [])])
   }
   return {
@@ -99,11 +99,11 @@ async function read(command: Command, args: readonly string[]): Promise<Given> {
   }
 }
 
-const problemsOf = (error: unknown): readonly string[] => (error instanceof ConfigError ? error.problems : [])
+const listProblems = (error: unknown): readonly string[] => (error instanceof ConfigError ? error.problems : [])
 
 /** The settings of `serve` that a command takes. */
-export const settingsOf = ({ settings: named = [] }: Command) =>
+export const listSettings = ({ settings: named = [] }: Command) =>
   named === 'all' ? settings : settings.filter(({ name }) => named.includes(name))
 
-export const usageOf = ({ name, operands, flags, settings: named }: Command): string =>
+export const describeUsage = ({ name, operands, flags, settings: named }: Command): string =>
   ['usage: threadbox', name, ...(flags || named ? ['[FLAGS]'] : []), ...(operands ? [operands] : [])].join(' ')

@@ -28,15 +28,15 @@ export async function deploy(given: Given): Promise<void> {
     if (!isSlug(slug))
       throw new UsageError(`${slug}: a slug has small letters, digits and hyphens; choose one by --name`)
     progress.say(`bundling ${slug}`)
-    const form = await formOf(slug, entry).finally(() => progress.end())
+    const form = await makeForm(slug, entry).finally(() => progress.end())
     if (engine !== undefined) form.set('engine', engine)
-    progress.say(`sending ${slug}, ${megabytesOf(form)} MB`)
+    progress.say(`sending ${slug}, ${describeSize(form)} MB`)
     const version = await send(server, form, progress).finally(() => progress.end())
     console.log(`${slug} is deployed: version ${version}`)
   }
 }
 
-function megabytesOf(form: FormData): string {
+function describeSize(form: FormData): string {
   let bytes = 0
   form.forEach(each => {
     bytes += typeof each === 'string' ? each.length : (each as Blob).size
@@ -64,16 +64,16 @@ const entries = ['index.ts', 'index.js', 'agent.ts', 'agent.js']
 /** Finds the agents in a file, in the directory of one agent, or in one of many: `agents/SLUG/index.ts`, `agents/SLUG.ts`. */
 function findSources(path: string): Source[] {
   if (!existsSync(path)) throw new UsageError(`${path}: there is no such file or directory`)
-  const found = sourceOf(resolve(path))
+  const found = toSource(resolve(path))
   if (found) return [found]
   const inner = join(path, 'agents')
   const directory = existsSync(inner) ? inner : path
   return readdirSync(directory)
     .sort()
-    .flatMap(name => sourceOf(resolve(directory, name)) ?? [])
+    .flatMap(name => toSource(resolve(directory, name)) ?? [])
 }
 
-function sourceOf(path: string): Source | undefined {
+function toSource(path: string): Source | undefined {
   if (statSync(path).isDirectory()) {
     const entry = entries.find(name => existsSync(join(path, name)))
     return entry === undefined ? undefined : { slug: basename(path), entry: join(path, entry) }
@@ -83,7 +83,7 @@ function sourceOf(path: string): Source | undefined {
 }
 
 /** Makes the upload: the bundle and, next to an `index` or `agent`, the directory `template` and `.mcp.json`. */
-async function formOf(slug: string, entry: string): Promise<FormData> {
+async function makeForm(slug: string, entry: string): Promise<FormData> {
   const form = new FormData()
   form.set('slug', slug)
   form.set('bundle', new File([await bundle(entry)], 'bundle.mjs', { type: 'application/javascript' }))

@@ -1,5 +1,5 @@
 import type { Flag } from '../read/arguments.ts'
-import { findCommands, settingsOf, unknownCommand, usageOf } from './command-line.ts'
+import { describeUsage, findCommands, listSettings, unknownCommand } from './command-line.ts'
 import { type Command, commands } from './commands.ts'
 
 const WIDTH = 80
@@ -42,19 +42,19 @@ function describeSubject(subject: string, those: readonly Command[]): string {
 function describe(command: Command): string {
   const { help: summary, more, flags = [], settings: named, examples } = command
   const isServer = flags.length === 0
-  const listed = [...flags, ...(named === 'all' && !isServer ? [] : settingsOf(command))]
+  const listed = [...flags, ...(named === 'all' && !isServer ? [] : listSettings(command))]
   const hint = named === 'all' && !isServer ? 'and every setting of serve: threadbox serve --help' : undefined
   const parts = [
-    usageOf(command),
+    describeUsage(command),
     wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.${more ? ` ${more}` : ''}`, WIDTH).join('\n'),
-    ...(listed.length > 0 ? [table(listed.map(rowOf))] : []),
+    ...(listed.length > 0 ? [table(listed.map(toRow))] : []),
     ...(hint ? [hint] : []),
     ...(examples.length > 0 ? [`example:\n${examples.map(each => `  ${each}`).join('\n')}`] : []),
   ]
   return parts.join('\n\n')
 }
 
-function rowOf({ name, value, default: fallback, help: text, repeats }: Flag): [string, string] {
+function toRow({ name, value, default: fallback, help: text, repeats }: Flag): [string, string] {
   const notes = [...(fallback === undefined ? [] : [`default: ${fallback}`]), ...(repeats ? ['again for more'] : [])]
   return [`--${name}${value ? ` ${value}` : ''}`, `${text}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
 }

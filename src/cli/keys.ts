@@ -30,7 +30,7 @@ export async function keys(given: Given): Promise<void> {
       name: each => each.name,
       key: each => `…${each.hint}`,
       created: each => each.createdAt,
-      state: stateOf,
+      state: describeState,
     })
   } else {
     const [id = ''] = given.words
@@ -41,7 +41,7 @@ export async function keys(given: Given): Promise<void> {
   if (action !== 'list') tellIfUnused()
 }
 
-const stateOf = ({ revokedAt, expiresAt }: ApiKey): string =>
+const describeState = ({ revokedAt, expiresAt }: ApiKey): string =>
   revokedAt ? `revoked ${revokedAt}` : expiresAt ? `expires ${expiresAt}` : 'valid'
 
 function daysMs(text: string): number {

@@ -37,7 +37,7 @@ export function terminalRenderer(write: (text: string) => void): Renderer {
       else if (chunk.type === 'tool-output-available') fold(chunk.toolCallId, dim(`→ ${summary(chunk.output)}`))
       else if (chunk.type === 'tool-output-error') fold(chunk.toolCallId, red(`✗ ${oneLine(chunk.errorText)}`))
       else if (chunk.type === 'error') line(red(printable(chunk.errorText)))
-      else if (chunk.type === 'data-notice') line(dim(noticeOf(chunk.data)))
+      else if (chunk.type === 'data-notice') line(dim(describeNotice(chunk.data)))
       else if (chunk.type === 'abort') line(dim('cancelled'))
       else if (chunk.type === 'message-metadata') line(dim(describeUsage(chunk.messageMetadata)))
     },
@@ -62,7 +62,7 @@ export function plainRenderer(
         calls.set(chunk.toolCallId, describeCall(chunk.toolName, chunk.input))
       else if (chunk.type === 'tool-output-available') result(chunk.toolCallId, firstLines(textOf(chunk.output)))
       else if (chunk.type === 'tool-output-error') result(chunk.toolCallId, firstLines(`✗ ${chunk.errorText}`))
-      else if (chunk.type === 'data-notice') complain(`${noticeOf(chunk.data)}\n`)
+      else if (chunk.type === 'data-notice') complain(`${describeNotice(chunk.data)}\n`)
       else if (chunk.type === 'error') complain(`${chunk.errorText}\n`)
       else if ((chunk.type === 'text-end' || chunk.type === 'finish') && isLineOpen) {
         write('\n')
@@ -73,7 +73,7 @@ export function plainRenderer(
 }
 
 /** A notice of the engine, such as that a model call is retried. */
-const noticeOf = (data: unknown): string => printable(String(objectOf(data)?.text ?? ''))
+const describeNotice = (data: unknown): string => printable(String(objectOf(data)?.text ?? ''))
 
 /** The tool's name and its main argument: a command, path or pattern. */
 function describeCall(name: string, input: unknown): string {

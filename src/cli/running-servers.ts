@@ -8,7 +8,7 @@ import { isDataDirectory } from './temporary/data-directory.ts'
  * list of locks, which has no entry of a killed server. Without the directories of `run` and `exec`.
  */
 export function findServerDirectories(): string[] {
-  const found = [...lockHolders()].flatMap(pid => filesOf(pid).filter(isServerLock))
+  const found = [...lockHolders()].flatMap(pid => listOpenFiles(pid).filter(isServerLock))
   return [...new Set(found.map(path => dirname(path)))].filter(path => !isDataDirectory(basename(path))).sort()
 }
 
@@ -30,7 +30,7 @@ const locks = () =>
 const lockHolders = () => new Set(locks().map(({ pid }) => pid))
 
 /** The paths of a process's open files; empty for a process of another user. */
-function filesOf(pid: number): string[] {
+function listOpenFiles(pid: number): string[] {
   try {
     const directory = `/proc/${pid}/fd`
     return readdirSync(directory).flatMap(name => {

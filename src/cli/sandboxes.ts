@@ -33,19 +33,19 @@ export async function sandboxes(given: Given): Promise<void> {
       used: each => each.updatedAt,
     })
   } else if (given.action === 'show') {
-    const detail = (await (await server.request('GET', pathOf(id))).json()) as Detail
+    const detail = (await (await server.request('GET', toSandboxPath(id))).json()) as Detail
     if (given.has('json')) console.log(JSON.stringify(detail, null, 2))
     else show(detail)
   } else {
     for (const each of new Set(given.words)) {
-      await server.request('DELETE', pathOf(each))
+      await server.request('DELETE', toSandboxPath(each))
       if (!given.has('quiet')) console.log(`${each} is removed.`)
     }
   }
 }
 
 /** The API's path of a sandbox. Throws a UsageError for a text that cannot be an id. */
-export function pathOf(sandbox: string): string {
+export function toSandboxPath(sandbox: string): string {
   if (sandbox === '' || sandbox === '.' || sandbox === '..') throw new UsageError('SANDBOX must be an id')
   return `/v1/sandboxes/${encodeURIComponent(sandbox)}`
 }

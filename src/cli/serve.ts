@@ -14,7 +14,7 @@ import { createRuntime } from '../start/runtime.ts'
 import type { Given } from './command-line.ts'
 import { keepConnectionsAlive } from './keep-alive.ts'
 import { withRequestLog } from './request-log.ts'
-import { serviceManagerOf } from './service/notify.ts'
+import { createServiceManager } from './service/notify.ts'
 import { keyHint, startSummary } from './start-summary.ts'
 import { createWatchdog } from './watchdog.ts'
 
@@ -28,7 +28,7 @@ const FLUSH_MS = 1000
 export async function serve({ settings }: Given): Promise<void> {
   const config = await readConfig(settings, process.env)
   const log = createLog(config.logLevel)
-  const manager = serviceManagerOf(process.env)
+  const manager = createServiceManager(process.env)
   const loop = createWatchdog(manager.alive)
   const opened = await createRuntime(config, { log, loop })
   const teamId = await prepare(opened)

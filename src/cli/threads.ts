@@ -1,7 +1,7 @@
 import type { Given } from './command-line.ts'
 import { printList } from './list.ts'
 import { printable } from './printable.ts'
-import { pathOf } from './sandboxes.ts'
+import { toSandboxPath } from './sandboxes.ts'
 import { findServer } from './server-client.ts'
 
 interface Thread {
@@ -20,7 +20,7 @@ interface ThreadDetail extends Thread {
 export async function threads(given: Given): Promise<void> {
   const server = findServer(given)
   const [sandbox = '', thread = ''] = given.words
-  const path = `${pathOf(sandbox)}/threads`
+  const path = `${toSandboxPath(sandbox)}/threads`
   if (given.action === 'list') {
     printList(given, (await (await server.request('GET', path)).json()) as Thread[], {
       id: each => each.id,

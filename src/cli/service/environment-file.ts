@@ -18,7 +18,7 @@ export const hasVariable = (text: string | undefined, name: string): boolean =>
   text?.split('\n').some(line => line.startsWith(`${name}=`)) ?? false
 
 /** Parses such a file, as far as `withVariables` has written it or its lines are plain. */
-export function variablesOf(text: string): Record<string, string> {
+export function parseVariables(text: string): Record<string, string> {
   const rows = text.matchAll(/^([A-Za-z_][A-Za-z0-9_]*)=(?:"((?:[^"\\]|\\.)*)"|([^"'\n]*?))[ \t]*$/gm)
   return Object.fromEntries(
     [...rows].map(([, name = '', quoted, plain = '']) => [name, quoted?.replace(/\\(.)/g, '$1') ?? plain]),

@@ -14,7 +14,7 @@ export async function installText(path: string, text: string, mode: number): Pro
 /** Installs this executable in the same way. */
 export async function installExecutable(path: string): Promise<boolean> {
   if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('service: run the built executable')
-  const isSame = (await hashOf(path)) === (await hashOf(process.execPath))
+  const isSame = (await hashFile(path)) === (await hashFile(process.execPath))
   if (!isSame) await replace(path, temporary => Bun.write(temporary, Bun.file(process.execPath)))
   await chmod(path, 0o755)
   console.log(`${isSame ? 'unchanged' : 'written  '} ${path}`)
@@ -30,7 +30,7 @@ async function replace(path: string, write: (temporary: string) => Promise<unkno
   await rename(temporary, path)
 }
 
-async function hashOf(path: string): Promise<string | undefined> {
+async function hashFile(path: string): Promise<string | undefined> {
   const file = Bun.file(path)
   if (!(await file.exists())) return undefined
   const hasher = new Bun.CryptoHasher('sha256')

@@ -14,7 +14,7 @@ const [AF_UNIX, SOCK_DGRAM, SOCK_CLOEXEC, MSG_DONTWAIT] = [1, 2, 0x80000, 0x40]
  * Uses the variables of sd_notify(3) and removes them from the environment, so that no child process gets them. Does
  * nothing when systemd expects no messages.
  */
-export function serviceManagerOf(environment: NodeJS.ProcessEnv): ServiceManager {
+export function createServiceManager(environment: NodeJS.ProcessEnv): ServiceManager {
   const { NOTIFY_SOCKET: path, WATCHDOG_USEC: limit } = environment
   delete environment.NOTIFY_SOCKET
   delete environment.WATCHDOG_USEC

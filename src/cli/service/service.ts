@@ -10,7 +10,7 @@ import { loadPlugins } from '../../start/load-plugins.ts'
 import { settings } from '../../start/settings.ts'
 import type { Given } from '../command-line.ts'
 import { createProgress } from '../progress.ts'
-import { hasVariable, variablesOf, withVariables } from './environment-file.ts'
+import { hasVariable, parseVariables, withVariables } from './environment-file.ts'
 import { installExecutable, installText, readText } from './install-file.ts'
 import { assertModelIn, assertStarts } from './preflight.ts'
 import { findLastError, hasFailed, systemctl } from './systemd.ts'
@@ -74,8 +74,8 @@ async function install(
     ...(user !== undefined && { user }),
   })
   if (isPrint) return console.log(unit.trimEnd())
-  assertModelIn(config, variablesOf(environment), ENVIRONMENT)
-  if (target.isLive) await assertStarts(config, variablesOf(environment))
+  assertModelIn(config, parseVariables(environment), ENVIRONMENT)
+  if (target.isLive) await assertStarts(config, parseVariables(environment))
   await makeDataDirectory(target, config, user)
   const changes = [
     await installExecutable(join(target.root, EXECUTABLE)),
@@ -93,8 +93,8 @@ async function install(
   systemctl('--no-block', 'start', 'threadbox').orThrow()
   const progress = createProgress()
   progress.say('waiting for the server')
-  await assertAnswers(urlOf(config)).finally(() => progress.end())
-  console.log(`threadbox answers at ${urlOf(config)}. Its log: journalctl -u threadbox`)
+  await assertAnswers(toUrl(config)).finally(() => progress.end())
+  console.log(`threadbox answers at ${toUrl(config)}. Its log: journalctl -u threadbox`)
 }
 
 /** Adds the key of the model's provider when this command has it and the service does not. Returns the names that it added. */
@@ -140,7 +140,7 @@ const answers = (url: string): Promise<boolean> =>
     () => false,
   )
 
-const urlOf = ({ host, port }: Config) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+const toUrl = ({ host, port }: Config) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 async function remove(target: Target): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
@@ -174,7 +174,7 @@ async function showStatus(target: Target): Promise<boolean> {
   const active = systemctl('is-active', 'threadbox').output || 'unknown'
   console.log(`running     ${active}`)
   if (environment === undefined || active !== 'active') return active === 'active'
-  const url = urlOf(await readServiceConfig(environment))
+  const url = toUrl(await readServiceConfig(environment))
   const isThere = await answers(url)
   console.log(`server      ${isThere ? 'answers at' : 'does not answer at'} ${url}`)
   return isThere
@@ -182,7 +182,7 @@ async function showStatus(target: Target): Promise<boolean> {
 
 /** Reads the settings that the service will have. */
 const readServiceConfig = (environment: string): Promise<Config> =>
-  readConfig([], { THREADBOX_DATA_DIR: STATE_DIRECTORY, ...variablesOf(environment) })
+  readConfig([], { THREADBOX_DATA_DIR: STATE_DIRECTORY, ...parseVariables(environment) })
 
 /** Turns flags into environment variables, with absolute paths. */
 function toVariables(flags: readonly string[]): Record<string, string> {

@@ -24,7 +24,7 @@ export async function copyIn(
 ): Promise<void> {
   const executable: string[] = []
   const bring = async (from: string, to: string): Promise<void> => {
-    const { isFile, isDirectory, mode } = await kindOf(from)
+    const { isFile, isDirectory, mode } = await getKind(from)
     if (isDirectory) return await bringDirectory(from, to)
     if (!isFile) throw new UsageError(`--file: ${from} is neither a file nor a directory`)
     await environment.files.write(to, count(Bun.file(from).stream()))
@@ -49,7 +49,7 @@ export async function copyIn(
 const link = (environment: Environment, target: string, path: string) =>
   runCommand(environment, { command: ['ln', '-sfn', '--', target, path] })
 
-async function kindOf(path: string): Promise<{ isFile: boolean; isDirectory: boolean; mode: number }> {
+async function getKind(path: string): Promise<{ isFile: boolean; isDirectory: boolean; mode: number }> {
   const found = await stat(path).catch(() => {
     throw new UsageError(`--file: there is no ${path}`)
   })

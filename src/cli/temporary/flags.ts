@@ -32,8 +32,8 @@ export function readOneOff(given: Given, environment: NodeJS.ProcessEnv): OneOff
   for (const variable of given.all('env')) addVariable(envs, variable, environment)
   const [agent, clone] = [given.find('agent'), given.find('clone')]
   return {
-    files: given.all('file').map(value => copyOf('--file', 'LOCAL=INSIDE', value)),
-    outs: given.all('out').map(value => copyOf('--out', 'INSIDE=LOCAL', value)),
+    files: given.all('file').map(value => parseCopy('--file', 'LOCAL=INSIDE', value)),
+    outs: given.all('out').map(value => parseCopy('--out', 'INSIDE=LOCAL', value)),
     envs,
     json: given.has('json'),
     verbose: given.has('verbose'),
@@ -44,7 +44,7 @@ export function readOneOff(given: Given, environment: NodeJS.ProcessEnv): OneOff
   }
 }
 
-function copyOf(flag: string, form: string, value: string): Copy {
+function parseCopy(flag: string, form: string, value: string): Copy {
   const equals = value.indexOf('=')
   const [from, to] = [value.slice(0, equals), value.slice(equals + 1)]
   if (equals < 1 || to === '') throw new UsageError(`${flag} wants ${form}`)
