@@ -1,15 +1,18 @@
 import { createLock } from '../../async/lock.ts'
+import { once } from '../../async/once.ts'
+import { beforeTimeout } from '../../async/timeout.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import type { GuestConnection } from './connect.ts'
+import { type DiskLimit, watchDisk } from './disk-limit.ts'
 import { environmentOverGuest, type Use } from './through-guest.ts'
 
-/** Where a guest lives: a jail, a container. One thing at a time is asked of it, but for `describe` and `usedMb`. */
+/** Where a guest lives: a jail, a container. Its functions are called one at a time, except `describe` and `usedMb`. */
 export interface GuestHome {
   readonly id: string
   /** How this program's executable is run inside. */
   readonly executable: readonly string[]
-  /** What confines it, in words for the operator. */
+  /** What confines it, as lines for the operator. */
   describe(): string[]
   /** Connects to its guest, which is started when it does not run. */
   attach(): Promise<GuestConnection>
@@ -18,10 +21,10 @@ export interface GuestHome {
   isRunning(): Promise<boolean>
   /** Ends every process; the files stay. */
   stop(): Promise<void>
-  /** Takes all of it away. Also when it is gone already. */
+  /** Removes all of it. Idempotent. */
   remove(): Promise<void>
-  /** Its bound on the disk, where nothing but a look now and then holds it. */
-  readonly disk?: { limitMb: number; usedMb(): Promise<number> }
+  /** The limit of its files, where the kernel does not enforce one. */
+  readonly disk?: DiskLimit
   log(line: string): void
 }
 
@@ -33,42 +36,38 @@ export interface KeptEnvironment extends Environment {
   pauseIfIdle(idleMs: number): Promise<void>
   /** Ends its processes when its files have grown past their limit, which is then part of what confines it. */
   checkDisk(): Promise<void>
-  /** Ends its processes, if it runs. Who waits for them gets the reason, which is its `trouble` until `recover` or its next start. */
+  /** Ends its processes, if it runs. Open calls fail with the reason, which is its `trouble` until `recover` or its next start. */
   halt(reason: ApiError): Promise<void>
   recover(): void
-  /** Connects to its guest, if it runs: what a former server left running has the proxy again. */
+  /** Connects to its guest, if it runs, so that processes which a former server left have the proxy again. */
   rejoin(): Promise<void>
   /** Lets go of the connection. The environment goes on. */
   release(): Promise<void>
 }
 
-/** A guest that runs says at once what runs in it. */
+/** A guest that runs answers at once. */
 const ANSWERS_WITHIN_MS = 5000
 
-/** No file can be larger than the limit: who fills the disk by one file is told by that, and goes on. */
-const DISK_TOLERANCE = 1.1
-
-/** `connected` is that of a home that was just made. */
+/** `connected` is the connection to a home that was just made. */
 export function keepEnvironment(home: GuestHome, connected?: GuestConnection): KeptEnvironment {
   const { id, executable, log } = home
   const lock = createLock()
+  const disk = watchDisk(home)
+  /** Running until it is known to be stopped. Doomed from the first `destroy` on, also while its removal is retried. */
+  let state: 'running' | 'paused' | 'doomed' = 'running'
   let connection: GuestConnection | undefined
   let lastUse = performance.now()
-  /** Something may have been written since the last look at the disk. */
-  let isTouched = true
-  let isStopping = false
-  /** False once it was stopped here and not started since. */
-  let mayRun = true
-  let destroyed: Promise<void> | undefined
-  /** It is no more for its users, whether its removal has worked yet or not. */
-  let isDoomed = false
-  let remark: string | undefined
   /** Why it does not run, or did not start. */
   let trouble: string | undefined
 
+  const isDoomed = () => state === 'doomed'
+  const move = (to: 'running' | 'paused') => {
+    if (!isDoomed()) state = to
+  }
+
   const keep = (opened: GuestConnection) => {
     connection = opened
-    mayRun = true
+    move('running')
     trouble = undefined
     void opened.closed.then(() => {
       if (connection === opened) connection = undefined
@@ -78,7 +77,7 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
   if (connected) keep(connected)
 
   const attach = async (): Promise<GuestConnection> => {
-    if (isDoomed) throw gone()
+    if (isDoomed()) throw gone()
     if (connection) return connection
     try {
       return keep(await home.attach())
@@ -89,10 +88,10 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
   }
 
   const use: Use = async action => {
-    if (isDoomed) throw gone()
+    if (isDoomed()) throw gone()
     lastUse = performance.now()
-    isTouched = true
-    const guest = connection && !isStopping ? connection : await lock(attach)
+    disk.touched()
+    const guest = connection ?? (await lock(attach))
     try {
       return await action(guest)
     } finally {
@@ -105,71 +104,64 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
     connection = undefined
   }
 
+  /** The connection goes first: whoever uses it from then on waits for the lock, and starts it again. */
   const stop = async (reason?: ApiError) => {
-    isStopping = true
-    try {
-      letGo(reason)
-      await home.stop()
-      mayRun = false
-    } finally {
-      isStopping = false
-    }
+    letGo(reason)
+    await home.stop()
+    move('paused')
   }
+
+  const remove = once(() =>
+    lock(async () => {
+      letGo()
+      await home.remove()
+    }),
+  )
 
   const activeCalls = () => connection?.activeCalls ?? 0
 
-  const isIdle = (idleMs: number) => mayRun && !isDoomed && performance.now() - lastUse >= idleMs && activeCalls() === 0
-
-  /** A process that was started to stay is a use, whoever looks at it. What does not answer is not spared for it. */
-  const runsProcesses = async () => {
-    const processes = await Promise.race([connection?.processes.list(), Bun.sleep(ANSWERS_WITHIN_MS)]).catch(() => [])
-    return (processes ?? []).some(({ exit }) => !exit)
-  }
+  const isIdle = (idleMs: number) => state === 'running' && performance.now() - lastUse >= idleMs && activeCalls() === 0
 
   return {
     id,
     executable,
     ...environmentOverGuest(use),
     get confinement() {
-      return [...home.describe(), ...(remark ? [remark] : [])]
+      return [...home.describe(), ...disk.remarks]
     },
     get trouble() {
       return trouble
     },
     get isDestroyed() {
-      return isDoomed
+      return isDoomed()
     },
-    pause: () => lock(async () => (isDoomed ? undefined : stop())),
+    pause: () => lock(async () => (isDoomed() ? undefined : stop())),
     async pauseIfIdle(idleMs) {
       if (!isIdle(idleMs)) return
-      if (await runsProcesses()) {
+      if (await runsProcesses(connection)) {
         lastUse = performance.now()
         return
       }
       await lock(async () => {
-        mayRun &&= await home.isRunning()
+        if (state === 'running' && !(await home.isRunning())) move('paused')
         if (!isIdle(idleMs)) return
         await stop()
         log(`${id} was idle and is paused; its next use starts it again`)
       })
     },
     async checkDisk() {
-      if (isDoomed || !home.disk || !(isTouched || activeCalls() > 0)) return
-      isTouched = false
-      const { limitMb, usedMb } = home.disk
-      const used = await usedMb()
-      if (used <= limitMb * DISK_TOLERANCE) return
+      const excess = isDoomed() ? undefined : await disk.findExcess(activeCalls() > 0)
+      if (excess === undefined) return
       await lock(async () => {
-        if (isDoomed) return
-        const reason = `its files took ${used} MB, its limit is ${limitMb} MB`
-        remark = `stopped at ${new Date().toISOString()}: ${reason}`
+        if (isDoomed()) return
+        disk.remark(`stopped at ${new Date().toISOString()}: ${excess}`)
         await stop()
-        log(`${id} is stopped: ${reason}`)
+        log(`${id} is stopped: ${excess}`)
       })
     },
     halt: reason =>
       lock(async () => {
-        if (isDoomed || !mayRun || !(await home.isRunning())) return
+        if (state !== 'running' || !(await home.isRunning())) return
         await stop(reason)
         trouble = `stopped at ${new Date().toISOString()}: ${reason.message}`
         log(`${id} is ${trouble}`)
@@ -178,24 +170,23 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
       trouble = undefined
     },
     destroy() {
-      isDoomed = true
-      destroyed ??= lock(async () => {
-        letGo()
-        await home.remove()
-      }).catch(error => {
-        // The next call tries again.
-        destroyed = undefined
-        throw error
-      })
-      return destroyed
+      state = 'doomed'
+      return remove()
     },
     rejoin: () =>
       lock(async () => {
-        const found = connection || isDoomed ? undefined : await home.rejoin()
+        const found = connection || isDoomed() ? undefined : await home.rejoin()
         if (found) keep(found)
       }),
     release: () => lock(async () => letGo()),
   }
+}
+
+/** Background processes count as use. A guest that does not answer in time counts as idle. */
+async function runsProcesses(guest: GuestConnection | undefined): Promise<boolean> {
+  if (!guest) return false
+  const processes = await beforeTimeout(ANSWERS_WITHIN_MS, guest.processes.list(), () => []).catch(() => [])
+  return processes.some(({ exit }) => !exit)
 }
 
 const gone = () => new ApiError('sandbox_not_found', 'The sandbox was deleted.')
