@@ -1,4 +1,4 @@
-/** Shared by all who ask; after a failure the next one tries again. */
+/** Calls `bring` at the first call and shares its result; after a failure the next call tries again. */
 export function once<T>(bring: () => Promise<T>): () => Promise<T> {
   let brought: Promise<T> | undefined
   return () => {

@@ -1,6 +1,6 @@
-/** Memory that many share: what is held there at once is bounded, for all and for each. */
+/** Memory that many owners share. It bounds what all of them hold at once, and what each does. */
 export interface Memory {
-  /** Nothing at first. To be disposed of when what was held is let go. */
+  /** Begins with nothing. Dispose of the loan when its bytes are freed. */
   borrow(owner: string): Loan
 }
 
@@ -14,11 +14,11 @@ export interface Loan extends Disposable {
 
 export interface MemoryOptions {
   bytes: number
-  /** Of each loan these are not counted: who sends little has room while others send much. */
+  /** The first bytes of each loan that are not counted: small senders have room while others send much. */
   freeBytes?: number
 }
 
-/** One owner may have half of it: there is always room for another. */
+/** One owner may have at most half of it, so there is always room for another. */
 export function createMemory({ bytes: most, freeBytes = 0 }: MemoryOptions): Memory {
   const owners = new Map<string, number>()
   let taken = 0

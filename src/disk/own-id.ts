@@ -16,7 +16,7 @@ export function findOwnId(dataDirectory: string, file: string): string | undefin
   try {
     keepOwnId(dataDirectory, file, found.id)
   } catch {
-    // Who only looks may have no right to write; the server has.
+    // A command that only reads may have no right to write; the server has.
   }
   return found.id
 }

@@ -13,7 +13,7 @@ const ENOUGH_AGAIN = 1.1
 const MAX_BALLAST_MB = 64
 const BALLAST_PART = 4
 
-/** Near the reserve a sandbox that writes as fast as it can must be met before it is through with it. */
+/** Near the reserve looks are frequent: a sandbox that writes fast must be stopped before the reserve is used up. */
 const LOOK_EVERY_MS = 1000
 const LOOK_OFTEN_MS = 100
 const NEAR = 4

@@ -12,7 +12,7 @@ import { OutputRing, RING_BYTES } from './output-ring.ts'
 
 /** Processes that a table keeps, running and ended. */
 export const MAX_PROCESSES = 128
-/** Of one answer with output. */
+/** The most output that one answer has. */
 export const MAX_BATCH_BYTES = 128 * 1024
 const MAX_COMMAND_LENGTH = 1000
 
@@ -102,7 +102,7 @@ export function createProcessTable(
         const entry = await made.promise
         const isFull = () => ring.end > entry.readTo && ring.end + bytes.byteLength > entry.readTo + RING_BYTES
         while (options.waitForReader && isFull() && !entry.isRemoved) await entry.taken.promise
-        // What it left in the background may print for ever.
+        // Processes that it left in the background may print for ever.
         if (entry.info.exit || entry.isRemoved) return
         ring.append(stream, bytes)
         move(entry)

@@ -104,7 +104,7 @@ async function bring(from: string, to: string, { copy = false } = {}): Promise<v
   }
 }
 
-/** The loader would bring whatever a sandbox names in its own /etc into the guest. The other name is as long, and of nothing. */
+/** The loader would bring whatever a sandbox names in its own /etc into the guest. So its path is replaced by one of equal length that never exists. */
 export function withoutPreload(loader: Buffer): Buffer {
   const [name, nothing] = ['/etc/ld.so.preload\0', '/dev/null/.preload\0']
   for (let at = loader.indexOf(name); at >= 0; at = loader.indexOf(name)) loader.write(nothing, at, 'latin1')

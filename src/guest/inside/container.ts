@@ -17,7 +17,7 @@ const directories = { '/home/user': 0o755, '/tmp': 0o1777, '/var/tmp': 0o1777 }
 export function serveContainer(): void {
   const token = Buffer.from(process.env[TOKEN_VARIABLE] ?? '')
   if (token.byteLength === 0) throw new Error('the engine starts the guest, inside a container')
-  // Who reads it may drive the guest. It is root's, but so are many programs that read files for others.
+  // Any process that reads the token may drive the guest. Only root can, but many programs of root read files for others.
   eraseVariable(TOKEN_VARIABLE)
   const accept = openGuest()
   for (const [path, mode] of Object.entries(directories))

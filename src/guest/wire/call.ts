@@ -165,7 +165,7 @@ export class Call {
 
   #take(lane: Lane, state: Incoming, bytes: Buffer): void {
     if (state.ended) throw new Error('bytes after the end of a lane')
-    // No window counts it, and it says nothing: a peer could send them without end.
+    // No window counts an empty frame, so a peer could send them without end.
     if (bytes.byteLength === 0) return
     state.unread += bytes.byteLength
     if (state.unread > WINDOW_BYTES) throw new Error('more bytes than the window allows')
@@ -204,7 +204,7 @@ export class CallClosed extends Error {
   }
 }
 
-/** All that waits, up to a piece: who sends byte by byte costs a slow reader no more than who sends them together. */
+/** Takes all that waits, up to a piece: many small chunks cost a slow reader no more than one large one. */
 function nextPiece(chunks: Buffer[]): Buffer | undefined {
   let bytes = 0
   let count = 0

@@ -6,19 +6,19 @@ import { createDecoder, encodeFrame, type Frame, json, type Kind, kinds, parse }
 /** More calls at once than this are refused: a peer cannot make the other side hold unbounded state. */
 const MAX_CALLS = 4096
 
-/** Of each other's ids, so that both sides can open calls. */
+/** Each side's first id. Ids go up by two, so both sides can open calls. */
 const firstCall = { host: 1, guest: 2 } as const
 
-/** What waits for a peer that does not read; all windows of its own calls fill two thirds of it. */
+/** Bytes that wait for a slow peer. The windows of our own calls use at most two thirds of this. */
 const MAX_UNSENT_BYTES = 96 * 1024 * 1024
 
 export interface ChannelOptions {
   side: keyof typeof firstCall
   /** Takes the peer's calls. Without it, a call of the peer's ends the channel. */
   onOpen?: (call: Call, request: unknown) => void
-  /** Of one frame of the peer's; a longer one ends the channel. JSON takes long to read, and much room. */
+  /** The longest frame that the peer may send; a longer one ends the channel. JSON takes much time and memory to read. */
   maxPayloadBytes?: number
-  /** Calls of the peer at once; one more ends the channel. */
+  /** How many calls the peer may have open; one more ends the channel. */
   maxPeerCalls?: number
 }
 

@@ -23,7 +23,7 @@ export function duplexOf(call: Call, side: 'opener' | 'answerer' = 'opener'): Du
       done(error)
     },
   })
-  // Who opened a call closes it when nothing more can come or go.
+  // The opener closes a call when nothing more can come or go.
   if (side === 'answerer') void call.result.catch(() => {}).finally(() => duplex.destroy())
   return duplex
 }

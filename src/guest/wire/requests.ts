@@ -55,7 +55,7 @@ export interface ControlMessage {
   resize?: TerminalSize
 }
 
-/** What a guest refuses, told to the caller as it is. */
+/** A refusal of the guest, whose message the caller gets as it is. */
 export class GuestError extends Error {
   constructor(
     readonly code: ErrorCode,
