@@ -2,36 +2,36 @@ import { ApiError, messageOf } from '../../src/errors.ts'
 import type { Backend, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { checkE2b } from './checks.ts'
 import { type Connection, createControl, type Described, missingKey } from './control.ts'
-import { type KeptEnvironment, keepEnvironment } from './environment.ts'
-import { leaseMs } from './keep-alive.ts'
-import { labelOf } from './label.ts'
-import { networkOf } from './network.ts'
+import { createEnvironment, type E2bEnvironment } from './environment.ts'
+import { keepAliveMs } from './keep-alive.ts'
+import { createLabel } from './label.ts'
+import { toE2bNetwork } from './network.ts'
 
 export interface E2bOptions {
   dataDirectory: string
-  /** Where E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN are. */
+  /** The server's environment with E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN. */
   connection: Connection
-  /** What sandboxes start from unless their agent says. */
+  /** The template of sandboxes whose agent names no other. */
   template: string
-  /** Environments that are not used for this long are paused. 0: never. */
+  /** Environments that are not used for this long are paused. 0: not while this server runs. */
   idleMs: number
-  /** Where sandboxes reach this server, if they do. */
+  /** The URL at which sandboxes reach this server, if they can. */
   publicUrl?: string
   log(line: string): void
 }
 
-/** Environments in sandboxes of E2B. Nothing is loaded or asked before the first use. */
+/** Environments in sandboxes of E2B. The SDK is loaded, and E2B called, only at the first use. */
 export function createE2bBackend(options: E2bOptions): Backend {
   const { dataDirectory, connection, template, idleMs, log } = options
-  const label = labelOf(dataDirectory)
+  const label = createLabel(dataDirectory)
   const closed = new AbortController()
   const control = createControl(connection, () => label.get(), closed.signal)
-  const environments = new Map<string, KeptEnvironment>()
-  const opening = new Map<string, Promise<KeptEnvironment | undefined>>()
+  const environments = new Map<string, E2bEnvironment>()
+  const opening = new Map<string, Promise<E2bEnvironment | undefined>>()
   const server = crypto.randomUUID()
 
-  const keep = (id: string, sandboxId: string, parts: Partial<Parameters<typeof keepEnvironment>[0]>) => {
-    const environment = keepEnvironment({
+  const keep = (id: string, sandboxId: string, parts: Partial<Parameters<typeof createEnvironment>[0]>) => {
+    const environment = createEnvironment({
       ...{ id, sandboxId, control, idleMs, server, log, confinement: [], networkLine: 'network: not known', ...parts },
       onDestroyed: () => environments.delete(id),
     })
@@ -43,7 +43,7 @@ export function createE2bBackend(options: E2bOptions): Backend {
     const sandboxId = await control.find(id)
     const described = sandboxId === undefined ? undefined : await control.describe(sandboxId)
     if (sandboxId === undefined || !described) return undefined
-    return keep(id, sandboxId, { confinement: confinementOf(described), networkLine: networkLineOf(described) })
+    return keep(id, sandboxId, { confinement: describeConfinement(described), networkLine: describeNetwork(described) })
   }
 
   return {
@@ -54,8 +54,8 @@ export function createE2bBackend(options: E2bOptions): Backend {
 
     async create(spec: EnvironmentSpec) {
       if (!connection.E2B_API_KEY) throw missingKey()
-      const network = networkOf(spec.network ?? { mode: 'public', layers: [] })
-      const timeoutMs = leaseMs(idleMs)
+      const network = toE2bNetwork(spec.network ?? { mode: 'public', layers: [] })
+      const timeoutMs = keepAliveMs(idleMs)
       const wanted = { id: spec.id, template: spec.template ?? template, env: spec.env ?? {}, network, timeoutMs }
       try {
         const made = await control.create(wanted)
@@ -63,7 +63,7 @@ export function createE2bBackend(options: E2bOptions): Backend {
         const environment = keep(spec.id, made.sandboxId, {
           made,
           networkLine: network.line,
-          confinement: described ? confinementOf(described) : [],
+          confinement: described ? describeConfinement(described) : [],
         })
         return environment
       } catch (error) {
@@ -87,7 +87,7 @@ export function createE2bBackend(options: E2bOptions): Backend {
     },
 
     async list() {
-      // Without one there was never a sandbox: whoever uses another backend is asked nothing, and loads nothing.
+      // No label: no sandbox was ever created, so a server with another backend neither needs a key nor loads the SDK.
       if (!label.exists()) return []
       if (!connection.E2B_API_KEY) throw missingKey()
       return await control.list()
@@ -101,7 +101,7 @@ export function createE2bBackend(options: E2bOptions): Backend {
   }
 }
 
-const confinementOf = ({ memoryMB, cpuCount }: Described): string[] => [
+const describeConfinement = ({ memoryMB, cpuCount }: Described): string[] => [
   'isolation: a virtual machine of E2B',
   `memory: ${memoryMB} MB, by the template`,
   'processes: what the memory holds',
@@ -109,7 +109,7 @@ const confinementOf = ({ memoryMB, cpuCount }: Described): string[] => [
   'disk: by the template',
 ]
 
-function networkLineOf({ allowInternetAccess, allowOut, denyOut }: Described): string {
+function describeNetwork({ allowInternetAccess, allowOut, denyOut }: Described): string {
   if (allowOut.length > 0) return `network: ${allowOut.join(', ')}, by itself`
   if (allowInternetAccess === false) return 'network: none'
   return `network: what is public, by itself${denyOut.length > 0 ? `, but ${denyOut.join(', ')}` : ''}`

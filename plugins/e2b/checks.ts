@@ -2,7 +2,7 @@ import { messageOf } from '../../src/errors.ts'
 import type { Check } from '../../src/plugin-api/index.ts'
 import type { Connection, Control } from './control.ts'
 
-/** What a server whose sandboxes are on E2B needs. */
+/** Checks what a server needs for sandboxes on E2B. */
 export async function checkE2b(
   connection: Connection,
   control: Control,
@@ -32,7 +32,7 @@ export async function checkE2b(
     required: true,
     ok: answered === undefined,
     detail: answered ?? `${connection.E2B_API_URL ?? connection.E2B_DOMAIN ?? 'e2b.app'} answers`,
-    remedy: 'see E2B_API_KEY, E2B_API_URL and E2B_DOMAIN, and whether this machine reaches it',
+    remedy: 'check E2B_API_KEY, E2B_API_URL and E2B_DOMAIN, and whether this machine can reach that address',
   }
   return [key, api, gateway]
 }

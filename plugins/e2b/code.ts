@@ -1,22 +1,22 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { CodeResult, RunCodeOptions } from '../../src/plugin-api/index.ts'
-import { type Box, INTERPRETER_PORT } from './sdk.ts'
+import { type E2bSandbox, INTERPRETER_PORT } from './sdk.ts'
 
 /** The code interpreter of one sandbox, where its template has it. */
 export interface Interpreter {
-  /** Then it answers on its port. */
-  isThere(box: Box): Promise<boolean>
-  run(box: Box, code: string, options: RunCodeOptions): Promise<CodeResult>
+  /** Whether the interpreter answers on its port. */
+  isThere(box: E2bSandbox): Promise<boolean>
+  run(box: E2bSandbox, code: string, options: RunCodeOptions): Promise<CodeResult>
 }
 
 const PROBE_MS = 5000
 const DEFAULT_TIMEOUT_MS = 300_000
 
 export function createInterpreter(): Interpreter {
-  /** A context for each language and directory: the variables of its cells, and what can be started anew. */
+  /** One context for each language and directory. Its cells share variables. */
   const contexts = new Map<string, Promise<string>>()
 
-  const contextOf = (box: Box, language: string, cwd: string): Promise<string> => {
+  const openContext = (box: E2bSandbox, language: string, cwd: string): Promise<string> => {
     const key = `${language} ${cwd}`
     const made = contexts.get(key) ?? box.createCodeContext({ language, cwd }).then(({ id }) => id)
     contexts.set(key, made)
@@ -49,16 +49,16 @@ export function createInterpreter(): Interpreter {
       signal?.addEventListener('abort', abort, { once: true })
       let context: string | undefined
       try {
-        context = await Promise.race([contextOf(box, language, cwd), stopped.promise])
-        // Its own bound would leave the cell running.
+        context = await Promise.race([openContext(box, language, cwd), stopped.promise])
+        // The SDK's own timeout would leave the cell running.
         const running = box.runCode(code, {
           context: { id: context, language, cwd },
           timeoutMs: 0,
           ...(env && { envs: { ...env } }),
         })
-        return resultOf(await Promise.race([running, stopped.promise]))
+        return toCodeResult(await Promise.race([running, stopped.promise]))
       } catch (error) {
-        // Ended with all that it has: that is what stops a cell for certain. Variables are lost.
+        // Only a restart of the context surely stops a cell. Its variables are lost.
         if ((error === late || signal?.aborted) && context !== undefined)
           await box.restartCodeContext(context).catch(() => {})
         else contexts.delete(`${language} ${cwd}`)
@@ -73,7 +73,7 @@ export function createInterpreter(): Interpreter {
   }
 }
 
-function resultOf({ logs, results, error }: Awaited<ReturnType<Box['runCode']>>): CodeResult {
+function toCodeResult({ logs, results, error }: Awaited<ReturnType<E2bSandbox['runCode']>>): CodeResult {
   return {
     stdout: logs.stdout.join(''),
     stderr: logs.stderr.join(''),

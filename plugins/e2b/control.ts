@@ -1,9 +1,9 @@
 import { ApiError } from '../../src/errors.ts'
 import type { E2bNetwork } from './network.ts'
 import { retrying } from './retry.ts'
-import { type Box, failureOf, loadSdk, type Sdk } from './sdk.ts'
+import { type E2bSandbox, loadSdk, type Sdk, toApiError } from './sdk.ts'
 
-/** Where E2B is, by the environment's E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN. */
+/** How to reach E2B: E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL and E2B_DOMAIN of the server's environment. */
 export type Connection = Readonly<Record<string, string | undefined>>
 
 export interface NewSandbox {
@@ -24,24 +24,24 @@ export interface Described {
 
 /** E2B's control plane, for the sandboxes of one data directory. Errors are ApiErrors. */
 export interface Control {
-  /** Rejects when it does not answer, or refuses the key. */
+  /** Rejects when E2B does not answer, or refuses the key. */
   probe(): Promise<void>
-  create(wanted: NewSandbox): Promise<Box>
-  /** E2B's own id of an environment's sandbox. */
+  create(wanted: NewSandbox): Promise<E2bSandbox>
+  /** Finds E2B's own id of an environment's sandbox. */
   find(environmentId: string): Promise<string | undefined>
-  /** Ids of all environments. */
+  /** Lists the ids of all environments. */
   list(): Promise<string[]>
   describe(sandboxId: string): Promise<Described | undefined>
-  /** Resumes it when it is paused. It then has at least this time. */
-  connect(sandboxId: string, timeoutMs: number): Promise<Box>
+  /** Connects, and resumes a paused sandbox. It has at least this time from then on. */
+  connect(sandboxId: string, timeoutMs: number): Promise<E2bSandbox>
   extend(sandboxId: string, timeoutMs: number): Promise<void>
-  /** Its processes end; its files stay. */
+  /** Ends the processes; the files stay. */
   pause(sandboxId: string): Promise<void>
   setNetwork(sandboxId: string, network: E2bNetwork): Promise<void>
   kill(sandboxId: string): Promise<void>
 }
 
-/** What sandboxes are found by again. */
+/** The metadata by which sandboxes are found. */
 const LABEL = 'threadbox'
 const ENVIRONMENT = 'threadboxEnvironment'
 
@@ -61,18 +61,18 @@ export function createControl(connection: Connection, label: () => Promise<strin
     }
   }
 
-  /** Repeated where that is no harm; the SDK itself waits as long as a 429 asks to. */
+  /** Calls E2B, with retries where a repetition is harmless. The SDK itself waits after a 429. */
   const ask = async <T>(call: (sdk: Sdk) => Promise<T>): Promise<T> => {
     loading ??= loadSdk()
     const sdk = await loading
-    const waitOf = (error: unknown) => {
+    const retryWaitMs = (error: unknown) => {
       const status = sdk.statusOf(error)
       return (status === undefined && !(error instanceof ApiError)) || status === 429 || (status ?? 0) >= 500
         ? 0
         : undefined
     }
-    return await retrying(() => call(sdk), { signal, waitOf }).catch(error => {
-      throw failureOf(sdk, error)
+    return await retrying(() => call(sdk), { signal, retryWaitMs }).catch(error => {
+      throw toApiError(sdk, error)
     })
   }
 
@@ -82,7 +82,7 @@ export function createControl(connection: Connection, label: () => Promise<strin
     while (paginator.hasNext) found.push(...(await paginator.nextItems()))
     return found
   }
-  const sandboxOf = async (sdk: Sdk, environmentId: string) =>
+  const findSandboxId = async (sdk: Sdk, environmentId: string) =>
     (await page(sdk, { [LABEL]: await label(), [ENVIRONMENT]: environmentId }))[0]?.sandboxId
 
   return {
@@ -95,21 +95,21 @@ export function createControl(connection: Connection, label: () => Promise<strin
             timeoutMs,
             envs: { ...env },
             metadata: { [LABEL]: await label(), [ENVIRONMENT]: id },
-            // Also when this server is gone: what is paused is kept, and costs nothing.
+            // Takes effect even if this server is gone. A paused sandbox is kept and costs nothing.
             lifecycle: { onTimeout: 'pause' },
             allowInternetAccess: network.allowInternetAccess,
-            network: { ...listsOf(network), allowPublicTraffic: false },
+            network: { ...toLists(network), allowPublicTraffic: false },
           })
         } catch (error) {
           if (sdk.statusOf(error) === 404)
             throw new ApiError('invalid_request', `There is no E2B template ${template}.`)
-          // It may have been made, although the answer was lost.
-          const made = sdk.statusOf(error) === 429 ? undefined : await sandboxOf(sdk, id).catch(() => undefined)
+          // The sandbox may exist although the answer was lost.
+          const made = sdk.statusOf(error) === 429 ? undefined : await findSandboxId(sdk, id).catch(() => undefined)
           if (made === undefined) throw error
           return await sdk.Sandbox.connect(made, { ...options(), timeoutMs })
         }
       }),
-    find: environmentId => ask(sdk => sandboxOf(sdk, environmentId)),
+    find: environmentId => ask(sdk => findSandboxId(sdk, environmentId)),
     list: () =>
       ask(async sdk =>
         (await page(sdk, { [LABEL]: await label() })).flatMap(({ metadata }) => metadata[ENVIRONMENT] ?? []),
@@ -138,7 +138,7 @@ export function createControl(connection: Connection, label: () => Promise<strin
       ask(sdk =>
         sdk.Sandbox.updateNetwork(
           sandboxId,
-          { ...listsOf(network), allowInternetAccess: network.allowInternetAccess },
+          { ...toLists(network), allowInternetAccess: network.allowInternetAccess },
           options(),
         ),
       ),
@@ -146,7 +146,7 @@ export function createControl(connection: Connection, label: () => Promise<strin
   }
 }
 
-const listsOf = ({ allowOut, denyOut }: E2bNetwork) => ({ ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) })
+const toLists = ({ allowOut, denyOut }: E2bNetwork) => ({ ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) })
 
 export const missingKey = () =>
   new ApiError('sandbox_unavailable', 'E2B_API_KEY is not set: start the server with the key of your E2B project.')

@@ -6,7 +6,7 @@ import { readFrames, requestFrame } from './frames.ts'
 import { retrying } from './retry.ts'
 import type { Access } from './sdk.ts'
 
-/** A process to be started, as envd takes it. */
+/** A process to start. */
 export interface StartRequest {
   command: readonly string[]
   env?: Readonly<Record<string, string>>
@@ -15,17 +15,17 @@ export interface StartRequest {
 
 export type ProcessEvent =
   | { type: 'start'; pid: number }
-  | { type: 'data'; lane: 'stdout' | 'stderr'; bytes: Buffer }
-  /** Of the process that was started; without an exit code when a signal ended it. */
+  | { type: 'data'; stream: 'stdout' | 'stderr'; bytes: Buffer }
+  /** The started process ended. The exit code is undefined when a signal ended it. */
   | { type: 'end'; exitCode: number | undefined }
 
 /** The daemon in one sandbox. It speaks Connect RPC in JSON, as e2b 2.51.0 does; everything is done as root. */
 export interface Envd {
-  /** Starts a process and follows it. Leaving the loop lets it go on, and what it prints then is lost. */
+  /** Starts a process and follows it. When the loop is left, the process goes on and its output is lost. */
   start(request: StartRequest, signal: AbortSignal): AsyncGenerator<ProcessEvent, void>
   sendInput(pid: number, kind: 'stdin' | 'pty', bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   closeInput(pid: number): Promise<void>
-  /** To that process alone. */
+  /** Signals that process alone, not its children. */
   signal(pid: number, name: 'SIGTERM' | 'SIGKILL'): Promise<void>
   resize(pid: number, size: TerminalSize): Promise<void>
   download(path: string, signal?: AbortSignal): Promise<{ size: number; body: ReadableStream<Uint8Array> }>
@@ -33,10 +33,10 @@ export interface Envd {
   upload(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
 }
 
-/** The sandbox is paused, or it is no more: whoever stands before it says so, and nothing was done. */
+/** E2B's proxy answered that the sandbox is not running. The request had no effect, so it may be repeated. */
 export class NotRunning extends Error {}
 
-/** The daemon's own refusal, by its code of Connect RPC. */
+/** An error that the daemon answered. */
 class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -53,17 +53,17 @@ const MAX_ANSWER_BYTES = 64 * 1024
 export function createEnvd({ url, headers }: Access): Envd {
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     const given = { ...headers, authorization: AUTHORIZATION, ...(init.headers as Record<string, string>) }
-    // A command may be silent for hours; what bounds a request is its signal.
+    // A command may be silent for hours: only the signal ends a request.
     const response = await fetch(`${url}${path}`, { ...init, headers: given, timeout: false } as RequestInit)
     if (response.ok) return response
-    throw await refusalOf(response)
+    throw await readRefusal(response)
   }
 
-  /** What is not done twice when it is sent twice, or was not done at all. */
+  /** Retries a request that may be repeated, or that was never sent or never done. */
   const again = <T>(attempt: () => Promise<T>, isRepeatable: boolean, signal?: AbortSignal) =>
     retrying(attempt, {
       ...(signal && { signal }),
-      waitOf(error) {
+      retryWaitMs(error) {
         if (error instanceof NotRunning) return undefined
         if (error instanceof Refusal) {
           const isBusy = error.status === 429 || (isRepeatable && error.status >= 500 && error.status !== 507)
@@ -73,7 +73,7 @@ export function createEnvd({ url, headers }: Access): Envd {
       },
     }).catch(error => {
       signal?.throwIfAborted()
-      throw failureOf(error)
+      throw toApiError(error)
     })
 
   const call = async (method: string, body: object, isRepeatable: boolean, signal?: AbortSignal): Promise<void> => {
@@ -87,7 +87,7 @@ export function createEnvd({ url, headers }: Access): Envd {
     await response.body?.cancel()
   }
 
-  const place = (path: string) => `/files?path=${encodeURIComponent(path)}&username=root`
+  const fileUrl = (path: string) => `/files?path=${encodeURIComponent(path)}&username=root`
 
   return {
     async *start({ command: [cmd = '', ...args], env = {}, pty }, signal) {
@@ -98,7 +98,7 @@ export function createEnvd({ url, headers }: Access): Envd {
         headers: {
           'content-type': 'application/connect+json',
           'connect-protocol-version': '1',
-          // What stands between would end a connection that is silent.
+          // A proxy would close a silent connection.
           'keepalive-ping-interval': '50',
         },
         body: requestFrame(wanted),
@@ -106,7 +106,7 @@ export function createEnvd({ url, headers }: Access): Envd {
       }
       const response = await again(() => send('/process.Process/Start', init), false, signal)
       for await (const message of readFrames(response.body)) {
-        const event = eventOf(message)
+        const event = parseEvent(message)
         if (event) yield event
       }
     },
@@ -117,9 +117,9 @@ export function createEnvd({ url, headers }: Access): Envd {
     resize: (pid, { columns, rows }) =>
       call('Update', { process: { pid }, pty: { size: { cols: columns, rows } } }, true),
     async download(path, signal) {
-      // Packed, it would have no length.
+      // A compressed answer would have no length.
       const init = { headers: { 'accept-encoding': 'identity' }, ...(signal && { signal }) }
-      const response = await again(() => send(place(path), init), true, signal)
+      const response = await again(() => send(fileUrl(path), init), true, signal)
       return { size: Number(response.headers.get('content-length') ?? 0), body: response.body ?? empty() }
     },
     async upload(path, bytes, signal) {
@@ -130,7 +130,7 @@ export function createEnvd({ url, headers }: Access): Envd {
         body: multipart(boundary, bytes),
         ...(signal && { signal }),
       }
-      const response = await again(() => send(place(path), init), true, signal)
+      const response = await again(() => send(fileUrl(path), init), true, signal)
       await response.body?.cancel()
     },
   }
@@ -138,7 +138,7 @@ export function createEnvd({ url, headers }: Access): Envd {
 
 const empty = () => new Blob([]).stream() as ReadableStream<Uint8Array>
 
-async function refusalOf(response: Response): Promise<Error> {
+async function readRefusal(response: Response): Promise<Error> {
   const text = (await readBytes(response.body, MAX_ANSWER_BYTES).catch(() => undefined))?.toString('utf8') ?? ''
   const answer = objectOf(parseJson(text))
   const message = typeof answer?.message === 'string' ? answer.message.slice(0, 1000) : `HTTP ${response.status}`
@@ -148,8 +148,8 @@ async function refusalOf(response: Response): Promise<Error> {
   return new Refusal(response.status, Number.isFinite(seconds) ? seconds * 1000 : 0, message)
 }
 
-/** What a caller sees of an error of the wire. */
-export function failureOf(error: unknown): Error {
+/** Converts an error of a request to the error that a caller gets. */
+export function toApiError(error: unknown): Error {
   if (error instanceof ApiError || error instanceof NotRunning) return error
   if (!(error instanceof Refusal)) {
     return new ApiError('sandbox_unavailable', `The sandbox cannot be reached: ${messageOf(error)}`)
@@ -161,27 +161,27 @@ export function failureOf(error: unknown): Error {
   return new ApiError('sandbox_unavailable', `The sandbox's daemon failed: ${message}`)
 }
 
-/** No connection was made. */
+/** Whether the request failed before a connection was made. */
 const isUnsent = (error: unknown): boolean =>
   ['ConnectionRefused', 'FailedToOpenSocket', 'ENOTFOUND', 'EAI_AGAIN'].includes(
     String((error as { code?: unknown } | undefined)?.code),
   )
 
-function eventOf(message: unknown): ProcessEvent | undefined {
+function parseEvent(message: unknown): ProcessEvent | undefined {
   const event = objectOf(objectOf(message)?.event)
   const [start, data, end] = [objectOf(event?.start), objectOf(event?.data), objectOf(event?.end)]
   if (start) return { type: 'start', pid: Number(start.pid) }
   if (data) {
-    const lane = typeof data.stderr === 'string' ? 'stderr' : 'stdout'
+    const stream = typeof data.stderr === 'string' ? 'stderr' : 'stdout'
     const text = data.stdout ?? data.stderr ?? data.pty
-    return { type: 'data', lane, bytes: Buffer.from(typeof text === 'string' ? text : '', 'base64') }
+    return { type: 'data', stream, bytes: Buffer.from(typeof text === 'string' ? text : '', 'base64') }
   }
-  // Protobuf's JSON leaves out what is zero or false.
+  // Protobuf's JSON leaves out fields that are zero or false.
   if (end) return { type: 'end', exitCode: end.exited === true ? Number(end.exitCode ?? 0) : undefined }
   return undefined
 }
 
-/** One part, `file`: what envd takes of any version. */
+/** A form with one part, `file`, which every version of envd accepts. */
 function multipart(boundary: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const disposition = 'Content-Disposition: form-data; name="file"; filename="file"'
   const head = `--${boundary}\r\n${disposition}\r\nContent-Type: application/octet-stream\r\n\r\n`

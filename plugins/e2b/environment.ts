@@ -4,14 +4,14 @@ import { createInterpreter } from './code.ts'
 import type { Control } from './control.ts'
 import { createEnvd, type Envd, NotRunning } from './envd.ts'
 import { filesInside } from './files.ts'
-import { keepLease, type Lease } from './keep-alive.ts'
-import { networkOf } from './network.ts'
-import type { Box } from './sdk.ts'
-import { type Calls, killOthers, spawnInside } from './spawn.ts'
+import { createKeepAlive, type KeepAlive } from './keep-alive.ts'
+import { toE2bNetwork } from './network.ts'
+import type { E2bSandbox } from './sdk.ts'
+import { killOthers, type MarkedCommands, spawnInside } from './spawn.ts'
 import { connectInside } from './tcp-over-stdio.ts'
 
-export interface KeptEnvironment extends Environment {
-  /** Lets go of connections and timers. The sandbox goes on, and is paused when its time is up. */
+export interface E2bEnvironment extends Environment {
+  /** Closes connections and timers. The sandbox goes on until its time is up, and is then paused. */
   release(): void
 }
 
@@ -20,43 +20,43 @@ export interface EnvironmentParts {
   sandboxId: string
   control: Control
   idleMs: number
-  /** Names this server to the next one. */
+  /** Identifies this server among those that used the sandbox. */
   server: string
-  /** The lines for the operator, without the network's. */
+  /** The lines for the operator, without the line on the network. */
   confinement: string[]
   networkLine: string
   log(line: string): void
-  /** Called when it is gone. */
+  /** Called after the sandbox was deleted. */
   onDestroyed(): void
-  /** The sandbox that was just made, for a new environment. */
-  made?: Box
+  /** For a new environment: the sandbox that was just created. */
+  made?: E2bSandbox
 }
 
 interface Attached {
-  box: Box
+  box: E2bSandbox
   envd: Envd
 }
 
-export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
+export function createEnvironment(parts: EnvironmentParts): E2bEnvironment {
   const { id, sandboxId, control, idleMs, server, log } = parts
-  const calls: Calls = new Set()
+  const running: MarkedCommands = new Set()
   let networkLine = parts.networkLine
   let attached: Promise<Attached> | undefined
   const interpreter = createInterpreter()
   let isThere = false
   let destroyed: Promise<void> | undefined
-  /** Nothing of another server runs in it. */
+  /** Whether no foreground command of another server runs in it. */
   let isOwn = parts.made !== undefined
 
-  const lease: Lease = keepLease({
+  const keepAlive: KeepAlive = createKeepAlive({
     idleMs,
-    isBusy: () => calls.size > 0,
+    isBusy: () => running.size > 0,
     extend: ms => control.extend(sandboxId, ms),
     log: line => log(`${id}: ${line}`),
   })
 
-  const attach = async (box: Box): Promise<Attached> => {
-    lease.renewed()
+  const attach = async (box: E2bSandbox): Promise<Attached> => {
+    keepAlive.renewed()
     const envd = createEnvd(box.accessTo())
     if (!isOwn) await killOthers(envd, server)
     isOwn = true
@@ -64,12 +64,12 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
   }
   if (parts.made) attached = attach(parts.made)
 
-  /** Connects, which resumes what is paused, unless that was done and its time is not up. */
+  /** Connects, which resumes a paused sandbox, unless it is connected and its time is not up. */
   const ready = (): Promise<Attached> => {
     if (destroyed) throw gone()
-    if (attached && lease.isOver()) attached = undefined
+    if (attached && keepAlive.isOver()) attached = undefined
     if (!attached) {
-      const mine = control.connect(sandboxId, lease.lengthMs).then(attach)
+      const mine = control.connect(sandboxId, keepAlive.lengthMs).then(attach)
       attached = mine
       mine.catch(() => {
         if (attached === mine) attached = undefined
@@ -78,16 +78,16 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     return attached
   }
 
-  const useBox = async <T>(action: (attached: Attached) => Promise<T>): Promise<T> => {
-    lease.used()
-    const release = lease.hold()
+  const useSandbox = async <T>(action: (attached: Attached) => Promise<T>): Promise<T> => {
+    keepAlive.used()
+    const release = keepAlive.hold()
     try {
       const mine = ready()
       try {
         return await action(await mine)
       } catch (error) {
         if (!(error instanceof NotRunning)) throw error
-        // It was paused or ended by others, or before its time: nothing was done yet.
+        // It was paused or ended by others, or early. The action had no effect yet.
         const current = attached
         if (current && (await current.catch(() => undefined)) === (await mine)) attached = undefined
         return await action(await ready())
@@ -96,20 +96,20 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       throw error instanceof NotRunning ? new ApiError('sandbox_unavailable', `E2B: ${error.message}`) : error
     } finally {
       release()
-      lease.used()
+      keepAlive.used()
     }
   }
-  const use = <T>(action: (envd: Envd) => Promise<T>) => useBox(({ envd }) => action(envd))
+  const use = <T>(action: (envd: Envd) => Promise<T>) => useSandbox(({ envd }) => action(envd))
 
-  /** What waits for the sandbox waits in vain. */
+  /** Fails all commands and connections, with this reason. */
   const drop = (reason: string) => {
     const error = new ApiError('sandbox_unavailable', reason)
-    for (const call of [...calls]) call.fail(error)
-    calls.clear()
+    for (const marked of [...running]) marked.fail(error)
+    running.clear()
     attached = undefined
   }
 
-  const spawn: Environment['spawn'] = options => use(envd => spawnInside(envd, options, server, calls))
+  const spawn: Environment['spawn'] = options => use(envd => spawnInside(envd, options, server, running))
 
   return {
     id,
@@ -118,36 +118,36 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
     },
     spawn,
     files: filesInside(use, spawn),
-    connect: port => use(envd => connectInside(envd, port, server, calls)),
+    connect: port => use(envd => connectInside(envd, port, server, running)),
     hostOf(port) {
-      // What is known may be of one that others paused or ended since, and none of its requests come by here.
+      // Requests to this address do not pass the server, so a sandbox that others paused since would not be resumed.
       attached = undefined
-      return useBox(async ({ box }) => box.hostOf(port))
+      return useSandbox(async ({ box }) => box.hostOf(port))
     },
     async setNetwork(network: NetworkSpec) {
-      const wanted = networkOf(network)
-      // Only one that runs can be told.
-      await useBox(() => control.setNetwork(sandboxId, wanted))
+      const wanted = toE2bNetwork(network)
+      // E2B changes the network only of a running sandbox.
+      await useSandbox(() => control.setNetwork(sandboxId, wanted))
       networkLine = wanted.line
     },
     code: {
       async isThere() {
-        // What has none now may be about to start it.
-        isThere ||= await useBox(({ box }) => interpreter.isThere(box))
+        // An interpreter may still start later.
+        isThere ||= await useSandbox(({ box }) => interpreter.isThere(box))
         return isThere
       },
-      run: (code, options) => useBox(({ box }) => interpreter.run(box, code, options)),
+      run: (code, options) => useSandbox(({ box }) => interpreter.run(box, code, options)),
     },
     async pause() {
       if (destroyed) return
       drop('The sandbox was paused.')
       await control.pause(sandboxId)
-      lease.ended()
+      keepAlive.ended()
     },
     destroy() {
       destroyed ??= (async () => {
         drop('The sandbox was deleted.')
-        lease.close()
+        keepAlive.close()
         await control.kill(sandboxId)
         parts.onDestroyed()
       })().catch(error => {
@@ -159,7 +159,7 @@ export function keepEnvironment(parts: EnvironmentParts): KeptEnvironment {
       return destroyed
     },
     release() {
-      lease.close()
+      keepAlive.close()
       drop('The server is stopping.')
     },
   }

@@ -11,26 +11,26 @@ import commitDraft from './scripts/commit-draft.sh' with { type: 'text' }
 const MAX_ENTRIES = 10_000
 const MAX_LISTING_BYTES = 8 * 1024 * 1024
 
-/** Longer files go in parts: each can be sent again, and a sandbox that refuses one is not sent the rest. */
+/** Longer files are sent in parts: each part can be repeated, and after a refused part the rest is not sent. */
 const PART_BYTES = 8 * 1024 * 1024
 
-/** What the scripts below end with. */
+/** The exit codes of the scripts below. */
 const MISSING = 44
 const REFUSED = 45
 
 const missing = `[[ -e $1 || -L $1 ]] || exit ${MISSING}`
 
-/** Of each entry: nine fields, and for a link what it leads to has the size and the mode. */
+/** Prints nine fields for each entry. Size and mode of a link are those of its target. */
 const FIELDS = String.raw`%p\0%y\0%Y\0%u\0%g\0%T@\0%l\0`
 const DESCRIBE = String.raw`-printf '${FIELDS}' \( -type l -exec stat -L --printf '%s\0%a\0' {} \; -o -printf '%s\0%m\0' \)`
 
-/** Drafts lie on the disk that everything is on: to move one to its place is one step. */
+/** Drafts are on the same disk as all files, so a move to the final path is atomic. */
 const DRAFTS = '/var/tmp/.threadbox-drafts'
 
 const scripts = {
-  /** Writes the size of what may be read. */
+  /** Prints the size of a readable file. */
   readable: `[[ -e $1 ]] || exit ${MISSING}; [[ -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; stat -L -c %s -- "$1"`,
-  /** Leftovers of a server that was killed go after a day. */
+  /** Deletes drafts that are older than a day: a server that was killed leaves them. */
   writable: `mkdir -p -- "\${1%/*}/" || exit ${REFUSED}; [[ ! -e $1 || -f $1 ]] || { echo "Not a regular file: $1"; exit ${REFUSED}; }; find ${DRAFTS} -mindepth 1 -mmin +1440 -delete 2>/dev/null; :`,
   append: `cat -- "$2" >>"$1" || exit ${REFUSED}`,
   commit: commitDraft,
@@ -42,7 +42,7 @@ const scripts = {
   remove: `${missing}; rm -rf -- "$1" || exit ${REFUSED}`,
 }
 
-/** File operations by programs that every Debian has; contents go by the daemon's own way, of any size. */
+/** File operations by programs that every Debian has. Contents of any size go through the daemon's file API. */
 export function filesInside(
   use: <T>(action: (envd: Envd) => Promise<T>) => Promise<T>,
   spawn: Environment['spawn'],
@@ -56,12 +56,12 @@ export function filesInside(
     if (exitCode === 0) return result
     const said = (stdout.trim() || stderr.trim()).slice(0, 1000)
     if (/No space left on device/.test(said)) throw new ApiError('disk_full', 'No space is left in the sandbox.')
-    // A part of the path is a file, or it is not there.
+    // A directory of the path is missing.
     if (/No such file or directory/.test(said)) throw new ApiError('file_not_found', `No such file: ${path}`)
     throw new ApiError('invalid_request', said || `The operation failed: ${path}`)
   }
 
-  /** By a file of its own: what is sent twice because an answer was lost must not be there twice. */
+  /** Appends through a file of its own: a part that is sent twice after a lost answer must not appear twice. */
   const append = async (draft: string, part: string, bytes: Uint8Array, signal: AbortSignal | undefined) => {
     await use(envd => envd.upload(part, bytes, signal))
     await run('append', draft, part)
@@ -70,7 +70,7 @@ export function filesInside(
   return {
     async read(path, signal) {
       const { stdout } = await run('readable', path)
-      // Files that the kernel makes up say that they are empty.
+      // Files of /proc and /sys report a size of 0.
       if (Number(stdout) > 0) return await use(envd => envd.download(path, signal))
       const child = await spawn({ command: ['cat', '--', path], cwd: '/', ...(signal && { signal }) })
       void child.stderr.cancel()
@@ -98,12 +98,12 @@ export function filesInside(
       return size
     },
     async info(path) {
-      const [info] = infosOf((await run('info', path)).stdout)
+      const [info] = parseInfos((await run('info', path)).stdout)
       return info
     },
     async list(path, depth = 1) {
       const { stdout, truncated } = await run('list', path, String(depth))
-      const found = truncated ? [] : infosOf(stdout)
+      const found = truncated ? [] : parseInfos(stdout)
       if (truncated || found.length > MAX_ENTRIES) {
         throw new ApiError('invalid_request', `The listing has more than ${MAX_ENTRIES} entries.`)
       }
@@ -141,7 +141,7 @@ async function* partsOf(
   if (held > 0 || isFirst) yield Buffer.concat(chunks)
 }
 
-function infosOf(text: string): FileInfo[] {
+function parseInfos(text: string): FileInfo[] {
   const fields = text.split('\0')
   const found: FileInfo[] = []
   for (let at = 0; at + 9 <= fields.length; at += 9) {

@@ -7,7 +7,7 @@ const END_OF_STREAM = 2
 /** envd reads output in pieces of 32 kB. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024
 
-/** A message as the one frame of a request. */
+/** Encodes a message as the only frame of a request. */
 export function requestFrame(message: object): Uint8Array<ArrayBuffer> {
   const json = Buffer.from(JSON.stringify(message))
   const frame = Buffer.alloc(HEAD_BYTES + json.byteLength)
@@ -17,8 +17,8 @@ export function requestFrame(message: object): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The messages of a stream of Connect RPC, one after the other. Throws sandbox_unavailable when it breaks off or makes no
- * sense, and what it says when it ends with an error.
+ * Reads the messages of a Connect RPC stream. Throws sandbox_unavailable when the stream breaks off or is malformed, and the
+ * stream's own error when it ends with one.
  */
 export async function* readFrames(body: ReadableStream<Uint8Array> | null): AsyncGenerator<unknown, void> {
   const chunks: Uint8Array[] = []
@@ -30,9 +30,9 @@ export async function* readFrames(body: ReadableStream<Uint8Array> | null): Asyn
     if (held < wanted) continue
     let bytes = Buffer.concat(chunks)
     chunks.length = 0
-    for (wanted = lengthOf(bytes); bytes.byteLength >= wanted; wanted = lengthOf(bytes)) {
+    for (wanted = readLength(bytes); bytes.byteLength >= wanted; wanted = readLength(bytes)) {
       const message = parseJson(bytes.toString('utf8', HEAD_BYTES, wanted))
-      if ((bytes[0] ?? 0) & END_OF_STREAM) return endOf(message)
+      if ((bytes[0] ?? 0) & END_OF_STREAM) return endStream(message)
       yield message
       bytes = bytes.subarray(wanted)
     }
@@ -42,15 +42,16 @@ export async function* readFrames(body: ReadableStream<Uint8Array> | null): Asyn
   throw new ApiError('sandbox_unavailable', 'The connection to the sandbox broke off.')
 }
 
-/** Of the first frame, with its head. */
-function lengthOf(bytes: Buffer): number {
+/** The length of the first frame with its head, in bytes. */
+function readLength(bytes: Buffer): number {
   if (bytes.byteLength < HEAD_BYTES) return HEAD_BYTES
   const length = bytes.readUInt32BE(1)
-  if (length > MAX_FRAME_BYTES) throw new ApiError('sandbox_unavailable', 'The sandbox sent what is no message.')
+  if (length > MAX_FRAME_BYTES)
+    throw new ApiError('sandbox_unavailable', 'The sandbox sent a message that is too long.')
   return HEAD_BYTES + length
 }
 
-function endOf(message: unknown): void {
+function endStream(message: unknown): void {
   const error = objectOf(objectOf(message)?.error)
   if (!error) return
   const text = typeof error.message === 'string' ? error.message.slice(0, 1000) : 'without a reason'

@@ -1,40 +1,40 @@
 import { messageOf } from '../../src/errors.ts'
 
-/** A sandbox's time at E2B, which pauses it when that is up: also when no server is there to do it. */
-export interface Lease {
+/** Extends a sandbox's time at E2B while it is used. E2B pauses it when the time is up, even if no server runs. */
+export interface KeepAlive {
   readonly lengthMs: number
-  /** It was just given that. */
+  /** Reports that E2B has just granted `lengthMs`. */
   renewed(): void
   used(): void
-  /** Until the answer is called, it is in use. */
+  /** The sandbox counts as used until the returned function is called. */
   hold(): () => void
-  /** It may be paused by now. */
+  /** Whether the time is up, so that the sandbox may be paused. */
   isOver(): boolean
-  /** It was paused. */
+  /** Reports that the sandbox was paused. */
   ended(): void
   close(): void
 }
 
-/** E2B's smaller plan gives no more at a time. */
+/** The limit of E2B's smaller plan. */
 const LONGEST_MS = 3_600_000
 const SHORTEST_MS = 1000
-/** Clocks and answers take their time. */
+/** For the time that an answer takes. */
 const MARGIN_MS = 250
 
-/** What is asked for at a time. */
-export const leaseMs = (idleMs: number): number => Math.min(Math.max(idleMs || LONGEST_MS, SHORTEST_MS), LONGEST_MS)
+/** The time to ask for at once. */
+export const keepAliveMs = (idleMs: number): number => Math.min(Math.max(idleMs || LONGEST_MS, SHORTEST_MS), LONGEST_MS)
 
-export interface LeaseParts {
-  /** Without use for this long it is to be paused; 0: never, while this server runs. */
+export interface KeepAliveOptions {
+  /** An unused sandbox is paused after this time. 0: not while this server runs. */
   idleMs: number
-  /** A command or a connection is under way. */
+  /** Whether a command or a connection is open. */
   isBusy(): boolean
   extend(ms: number): Promise<void>
   log(line: string): void
 }
 
-export function keepLease({ idleMs, isBusy, extend, log }: LeaseParts): Lease {
-  const lengthMs = leaseMs(idleMs)
+export function createKeepAlive({ idleMs, isBusy, extend, log }: KeepAliveOptions): KeepAlive {
+  const lengthMs = keepAliveMs(idleMs)
   let lastUse = performance.now()
   let end = 0
   let holds = 0

@@ -1,49 +1,52 @@
 import { ApiError } from '../../src/errors.ts'
 import type { TerminalSize } from '../../src/plugin-api/index.ts'
-import { type Envd, failureOf } from './envd.ts'
-import { createCutter } from './marker-parser.ts'
-import { createLane, type Lane } from './output-stream.ts'
+import { type Envd, toApiError } from './envd.ts'
+import { createMarkerParser } from './marker-parser.ts'
+import { createOutputStream, type OutputStream } from './output-stream.ts'
 
-/** A process of ours inside: one of the scripts, with what it says about the command told from what that prints. */
-export interface Call {
-  /** By which it is known inside. */
+/** One of our scripts, running inside. Its reports about the command are separated from the command's own output. */
+export interface MarkedCommand {
+  /** The number by which the sandbox finds the command's processes. */
   readonly mark: number
-  /** envd's, for input and signals. */
+  /** The script's pid, to which envd sends input and signals. */
   readonly pid: number
-  /** What it said first. */
-  readonly said: string
+  /** Its first report, such as `pid 12`. */
+  readonly report: string
   readonly stdout: ReadableStream<Uint8Array>
   readonly stderr: ReadableStream<Uint8Array>
-  /** What it said last: `end CODE`. Undefined when it ended without: it was killed. Rejects when the connection broke. */
+  /** Resolves to the last report, `end CODE`, or to undefined when the script was killed. Rejects when the connection breaks. */
   readonly ended: Promise<string | undefined>
-  /** Gives it up, with the reason that `ended` rejects by. */
+  /** Stops following it: `ended` and both outputs fail with this error. */
   fail(error: Error): void
 }
 
-/** What it still prints after its end is of others. */
+/** After the reports of the end, only processes that the command left behind still print. */
 const FOLLOW_MS = 1000
 
-/** A number that no other call of a sandbox has, and below what limits can be set to. */
+/** A number that is unique in the sandbox, and small enough for a resource limit. */
 const newMark = (): number => 2 ** 45 + Math.floor(Math.random() * 2 ** 45)
 
-export interface CallRequest {
+export interface MarkedCommandRequest {
   command(mark: number): readonly string[]
   env?: Readonly<Record<string, string>>
   pty?: TerminalSize
 }
 
-/** Resolves when it has said its first word. Rejects when it cannot be started. */
-export async function startCall(envd: Envd, { command, ...rest }: CallRequest): Promise<Call> {
+/** Starts a script. Resolves at its first report; rejects when it cannot be started. */
+export async function startMarkedCommand(
+  envd: Envd,
+  { command, ...rest }: MarkedCommandRequest,
+): Promise<MarkedCommand> {
   const mark = newMark()
-  const [stdout, stderr] = [createLane(), createLane()]
+  const [stdout, stderr] = [createOutputStream(), createOutputStream()]
   const abort = new AbortController()
-  const begun = Promise.withResolvers<{ pid: number; said: string }>()
+  const begun = Promise.withResolvers<{ pid: number; report: string }>()
   const ended = Promise.withResolvers<string | undefined>()
   ended.promise.catch(() => {})
   const fail = (error: unknown) => {
     begun.reject(error)
     ended.reject(error)
-    for (const lane of [stdout, stderr]) lane.fail(error)
+    for (const stream of [stdout, stderr]) stream.fail(error)
     abort.abort(error)
   }
 
@@ -52,13 +55,13 @@ export async function startCall(envd: Envd, { command, ...rest }: CallRequest): 
     let isBegun = false
     let last: string | undefined
     // A terminal has one output.
-    const open = new Map<string, { lane: Lane; cutter: ReturnType<typeof createCutter> }>([
-      ['stdout', { lane: stdout, cutter: createCutter(mark) }],
-      ...(rest.pty ? [] : [['stderr', { lane: stderr, cutter: createCutter(mark) }] as const]),
+    const open = new Map<string, { stream: OutputStream; parser: ReturnType<typeof createMarkerParser> }>([
+      ['stdout', { stream: stdout, parser: createMarkerParser(mark) }],
+      ...(rest.pty ? [] : [['stderr', { stream: stderr, parser: createMarkerParser(mark) }] as const]),
     ])
     if (rest.pty) stderr.end()
     const close = (name: string) => {
-      open.get(name)?.lane.end()
+      open.get(name)?.stream.end()
       open.delete(name)
       if (open.size > 0) return
       ended.resolve(last)
@@ -68,35 +71,35 @@ export async function startCall(envd: Envd, { command, ...rest }: CallRequest): 
     const take = async (name: string, chunk: Buffer): Promise<void> => {
       const found = open.get(name)
       if (!found) return
-      const { before, said, after } = found.cutter.take(chunk)
-      if (isBegun) await found.lane.write(before)
-      if (said === undefined) return
+      const { before, report, after } = found.parser.take(chunk)
+      if (isBegun) await found.stream.write(before)
+      if (report === undefined) return
       if (!isBegun) {
         isBegun = true
-        begun.resolve({ pid, said })
-      } else if (said.startsWith('end')) {
-        if (name === 'stdout') last = said
+        begun.resolve({ pid, report })
+      } else if (report.startsWith('end')) {
+        if (name === 'stdout') last = report
         return close(name)
       }
       if (after.byteLength > 0) await take(name, after)
     }
     for await (const event of envd.start({ ...rest, command: command(mark) }, abort.signal)) {
       if (event.type === 'start') pid = event.pid
-      else if (event.type === 'data') await take(event.lane, event.bytes)
+      else if (event.type === 'data') await take(event.stream, event.bytes)
       else {
         if (!isBegun) throw new ApiError('sandbox_unavailable', 'The sandbox could not start a command.')
-        // Killed by its own hand, with its tree: envd drops what it says then.
+        // The script killed itself with its tree: envd drops its last report then.
         if (event.exitCode === 137) last ??= 'end 137'
-        for (const [name, { lane, cutter }] of open) {
-          await lane.write(cutter.rest())
+        for (const [name, { stream, parser }] of open) {
+          await stream.write(parser.rest())
           close(name)
         }
       }
     }
   }
-  // After its end nothing is left to fail.
-  void follow().catch(error => fail(failureOf(error)))
+  // Once it has ended, `fail` has no effect.
+  void follow().catch(error => fail(toApiError(error)))
 
-  const { pid, said } = await begun.promise
-  return { mark, pid, said, stdout: stdout.readable, stderr: stderr.readable, ended: ended.promise, fail }
+  const { pid, report } = await begun.promise
+  return { mark, pid, report, stdout: stdout.readable, stderr: stderr.readable, ended: ended.promise, fail }
 }

@@ -1,14 +1,14 @@
-/** Takes what the scripts say about a command out of what the command says. */
-export interface Cutter {
-  /** What of this and of what was held is the command's, and what was said there, if anything. */
-  take(chunk: Buffer): { before: Buffer; said?: string; after: Buffer }
-  /** What is held when nothing more comes. */
+/** Separates our scripts' reports about a command from the command's output. */
+export interface MarkerParser {
+  /** Takes a chunk of output. Gives the command's output before the first report, that report, and the unparsed rest. */
+  take(chunk: Buffer): { before: Buffer; report?: string; after: Buffer }
+  /** At the end of the output: the bytes that could have begun a report. */
   rest(): Buffer
 }
 
-const MAX_SAID_BYTES = 64
+const MAX_REPORT_BYTES = 64
 
-export function createCutter(mark: number): Cutter {
+export function createMarkerParser(mark: number): MarkerParser {
   const opening = Buffer.from(`\x01tb:${mark}:`)
   let held: Buffer = Buffer.alloc(0)
   const nothing = Buffer.alloc(0)
@@ -25,12 +25,16 @@ export function createCutter(mark: number): Cutter {
       }
       const from = at + opening.byteLength
       const to = bytes.indexOf(2, from)
-      if (to < 0 && bytes.byteLength - from <= MAX_SAID_BYTES) {
+      if (to < 0 && bytes.byteLength - from <= MAX_REPORT_BYTES) {
         held = bytes.subarray(at)
         return { before: bytes.subarray(0, at), after: nothing }
       }
-      if (to < 0 || to - from > MAX_SAID_BYTES) return { before: bytes, after: nothing }
-      return { before: bytes.subarray(0, at), said: bytes.toString('latin1', from, to), after: bytes.subarray(to + 1) }
+      if (to < 0 || to - from > MAX_REPORT_BYTES) return { before: bytes, after: nothing }
+      return {
+        before: bytes.subarray(0, at),
+        report: bytes.toString('latin1', from, to),
+        after: bytes.subarray(to + 1),
+      }
     },
     rest() {
       const bytes = held
@@ -40,7 +44,7 @@ export function createCutter(mark: number): Cutter {
   }
 }
 
-/** How many of the last bytes may be the beginning of a mark. */
+/** How many of the last bytes may begin a report. */
 function openingAtEnd(bytes: Buffer, opening: Buffer): number {
   for (let length = Math.min(opening.byteLength - 1, bytes.byteLength); length > 0; length--) {
     if (bytes.subarray(bytes.byteLength - length).equals(opening.subarray(0, length))) return length

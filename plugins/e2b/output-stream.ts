@@ -1,16 +1,16 @@
-/** One of a command's outputs, from the wire to who reads it. */
-export interface Lane {
+/** One of a command's outputs, from the connection to its reader. */
+export interface OutputStream {
   readonly readable: ReadableStream<Uint8Array>
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more, or the reader has gone. */
   write(bytes: Uint8Array): Promise<void>
   end(): void
   fail(error: unknown): void
 }
 
-/** Both outputs come by one connection: this much of one waits for its reader before the other has to wait too. */
+/** Both outputs share one connection: when this much of one waits for its reader, the other must wait too. */
 const HELD_BYTES = 1024 * 1024
 
-export function createLane(): Lane {
+export function createOutputStream(): OutputStream {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let isOver = false
   let isWanted = Promise.withResolvers<void>()

@@ -6,12 +6,12 @@ const MAX_WAIT_MS = 8000
 
 export interface RetryOptions {
   signal?: AbortSignal
-  /** Undefined: it is not sent again. Else how long the service asks to wait, 0 when it says nothing. */
-  waitOf(error: unknown): number | undefined
+  /** Undefined: do not retry. Otherwise how long the service asks to wait; 0 when it does not ask. */
+  retryWaitMs(error: unknown): number | undefined
 }
 
-/** Tries again after growing waits with jitter, until it is no use. Throws the last error, or the signal's reason. */
-export async function retrying<T>(attempt: () => Promise<T>, { signal, waitOf }: RetryOptions): Promise<T> {
+/** Retries after growing waits with jitter. Throws the last error, or the signal's reason. */
+export async function retrying<T>(attempt: () => Promise<T>, { signal, retryWaitMs }: RetryOptions): Promise<T> {
   const startedAt = performance.now()
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
@@ -19,7 +19,7 @@ export async function retrying<T>(attempt: () => Promise<T>, { signal, waitOf }:
       return await attempt()
     } catch (error) {
       signal?.throwIfAborted()
-      const asked = waitOf(error)
+      const asked = retryWaitMs(error)
       if (asked === undefined || count >= MAX_RETRIES) throw error
       const backoff = Math.min(FIRST_WAIT_MS * 2 ** count, MAX_WAIT_MS) * (0.5 + Math.random() / 2)
       const waitMs = Math.max(asked, backoff)

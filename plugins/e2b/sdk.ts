@@ -2,7 +2,7 @@ import type { Sandbox as PlainSandbox } from 'e2b'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { PortHost } from '../../src/plugin-api/index.ts'
 
-/** Where a sandbox's daemon is, and what opens it. Never shown. */
+/** The address of a sandbox's daemon, and the headers that authorise requests. Never logged. */
 export interface Access {
   url: string
   headers: Readonly<Record<string, string>>
@@ -15,20 +15,20 @@ const ENVD_PORT = 49_983
 
 /**
  * The SDK, loaded at its first use: run from source it takes 100 ms and 30 MB. A sandbox of it also says where its daemon
- * is: the SDK's own calls decode what a command prints as text, and here it is bytes.
+ * is: the SDK's own running decode what a command prints as text, and here it is bytes.
  */
 export async function loadSdk() {
   const [{ Sandbox: CodeSandbox }, errors] = await Promise.all([import('@e2b/code-interpreter'), import('e2b')])
 
   class Sandbox extends CodeSandbox {
     accessTo(port = ENVD_PORT): Access {
-      const place = { sandboxDomain: this.sandboxDomain, envdPort: port }
+      const target = { sandboxDomain: this.sandboxDomain, envdPort: port }
       return {
         // One address for all sandboxes serves only the daemon's port: others have a host of their own.
         url:
           port === ENVD_PORT
-            ? this.connectionConfig.getSandboxUrl(this.sandboxId, place)
-            : this.connectionConfig.getSandboxDirectUrl(this.sandboxId, place),
+            ? this.connectionConfig.getSandboxUrl(this.sandboxId, target)
+            : this.connectionConfig.getSandboxDirectUrl(this.sandboxId, target),
         headers: {
           'e2b-sandbox-id': this.sandboxId,
           'e2b-sandbox-port': String(port),
@@ -38,13 +38,13 @@ export async function loadSdk() {
       }
     }
 
-    /** For others: without what opens the daemon. */
+    /** The address of a port for others. It does not give access to the daemon. */
     hostOf(port: number): PortHost {
       const { sandboxUrl } = this.connectionConfig
       if (!sandboxUrl) return { url: `https://${this.getHost(port)}`, headers: this.#traffic() }
       // One address for all sandboxes and ports, as the SDK's own interpreter uses it: the headers say which.
-      const place = { 'e2b-sandbox-id': this.sandboxId, 'e2b-sandbox-port': String(port) }
-      return { url: sandboxUrl, headers: { ...place, ...this.#traffic() } }
+      const target = { 'e2b-sandbox-id': this.sandboxId, 'e2b-sandbox-port': String(port) }
+      return { url: sandboxUrl, headers: { ...target, ...this.#traffic() } }
     }
 
     /** E2B gives it with each create and connect of a sandbox whose traffic is private; it stays the same. */
@@ -53,7 +53,7 @@ export async function loadSdk() {
     }
   }
 
-  /** How the control plane failed; undefined for an error of another kind. */
+  /** The HTTP status of a control plane's error; undefined for an error of another kind. */
   const statusOf = (error: unknown): number | undefined => {
     if (error instanceof errors.RateLimitError) return 429
     if (error instanceof errors.ServiceBusyError) return 503
@@ -66,14 +66,14 @@ export async function loadSdk() {
 }
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>
-export type Box = InstanceType<Sdk['Sandbox']>
+export type E2bSandbox = InstanceType<Sdk['Sandbox']>
 export type SandboxNetwork = NonNullable<NonNullable<Parameters<typeof PlainSandbox.create>[1]>['network']>
 
-/** What a caller may know of a failure of the control plane. */
-export function failureOf(sdk: Sdk, error: unknown): ApiError {
+/** Converts an error of the control plane to the error that a caller gets. */
+export function toApiError(sdk: Sdk, error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const status = sdk.statusOf(error)
-  if (status === 404) return new ApiError('sandbox_unavailable', `E2B does not have it: ${messageOf(error)}`)
+  if (status === 404) return new ApiError('sandbox_unavailable', `E2B does not have this sandbox: ${messageOf(error)}`)
   const why =
     status === 401 ? 'E2B refuses the key: set E2B_API_KEY to one of this E2B' : `E2B failed: ${messageOf(error)}`
   return new ApiError('sandbox_unavailable', why)

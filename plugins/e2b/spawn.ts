@@ -2,32 +2,32 @@ import { constants } from 'node:os'
 import { ApiError } from '../../src/errors.ts'
 import type { ProcessExit, SandboxProcess, SpawnOptions } from '../../src/plugin-api/index.ts'
 import { type Envd, NotRunning } from './envd.ts'
-import { type Call, startCall } from './marked-command.ts'
+import { type MarkedCommand, startMarkedCommand } from './marked-command.ts'
 import { CALL, KILL, KILL_OTHERS } from './scripts.ts'
 
 const baseEnvironment = { HOME: '/home/user', USER: 'root', LOGNAME: 'root', LANG: 'C.UTF-8' }
 
-/** A tree that is told to die by the shell that started it may take so long; then it is killed from outside. */
+/** The script has this long to kill its command's tree; then another process kills it. */
 const SELF_KILL_MS = 3000
-/** After that, it is given up. */
+/** A command that still runs after this time fails with an error. */
 const KILLED_WITHIN_MS = 30_000
 
-/** More at once would wait in the daemon. */
+/** The most input in one request: more would wait in the daemon. */
 const INPUT_BYTES = 64 * 1024
 
-/** What runs in the foreground, to be given up when the sandbox goes. */
-export type Calls = Set<Call>
+/** The commands in the foreground, which fail when the sandbox is paused or deleted. */
+export type MarkedCommands = Set<MarkedCommand>
 
 /** Runs a command as `Environment.spawn` promises. `server` names this server to the next one. */
 export async function spawnInside(
   envd: Envd,
   { command, cwd, env, stdin = 'ignore', pty, signal }: SpawnOptions,
   server: string,
-  calls: Calls,
+  running: MarkedCommands,
 ): Promise<SandboxProcess> {
   signal?.throwIfAborted()
   const argv = typeof command === 'string' ? ['/bin/bash', '-c', command] : command
-  const call = await startCall(envd, {
+  const marked = await startMarkedCommand(envd, {
     command: mark => [
       ...['/bin/bash', '-pc', CALL, 'threadbox-call', String(mark), server],
       ...[pty ? 'pty' : 'pipe', stdin, cwd ?? '', ...argv],
@@ -35,48 +35,48 @@ export async function spawnInside(
     env: { ...baseEnvironment, ...(pty && { TERM: 'xterm-256color' }), ...env },
     ...(pty && { pty }),
   })
-  const [word, value] = call.said.split(' ')
+  const [word, value] = marked.report.split(' ')
   const pid = Number(value)
   if (word !== 'pid' || !Number.isSafeInteger(pid)) {
-    call.fail(new Error('refused'))
-    void envd.closeInput(call.pid).catch(() => {})
+    marked.fail(new Error('refused'))
+    void envd.closeInput(marked.pid).catch(() => {})
     if (word === 'cwd') throw new ApiError('invalid_request', `cwd: no such directory: ${cwd}`)
     throw new ApiError('invalid_request', `The command could not be started: no such program: ${argv[0]}`)
   }
-  calls.add(call)
+  running.add(marked)
 
   let asked: NodeJS.Signals | undefined
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
     asked = name
-    if (name === 'SIGKILL') killTree(envd, call, pty !== undefined)
+    if (name === 'SIGKILL') killTree(envd, marked, pty !== undefined)
     else run(envd, ['/bin/bash', '-pc', 'kill -s "$0" -- "$1"', name.slice(3), `-${pid}`]).catch(() => {})
   }
   const abort = () => kill()
   signal?.addEventListener('abort', abort)
-  const exited = call.ended
-    .then(async said => {
-      // The shell was killed: its tree may go on.
-      if (said === undefined) await killFromOutside(envd, call).catch(unlessGone)
-      return exitOf(said, asked)
+  const exited = marked.ended
+    .then(async report => {
+      // The script was killed: the command's tree may still run.
+      if (report === undefined) await killFromOutside(envd, marked).catch(unlessGone)
+      return toExit(report, asked)
     })
     .finally(() => {
-      calls.delete(call)
+      running.delete(marked)
       signal?.removeEventListener('abort', abort)
     })
   exited.catch(() => {})
   if (signal?.aborted) kill()
   return {
     pid,
-    stdout: call.stdout,
-    stderr: call.stderr,
+    stdout: marked.stdout,
+    stderr: marked.stderr,
     exited,
     kill,
-    ...((stdin === 'pipe' || pty) && { stdin: inputOf(envd, call, pty ? 'pty' : 'stdin') }),
-    ...(pty && { resize: size => void envd.resize(call.pid, size).catch(() => {}) }),
+    ...((stdin === 'pipe' || pty) && { stdin: createInput(envd, marked, pty ? 'pty' : 'stdin') }),
+    ...(pty && { resize: size => void envd.resize(marked.pid, size).catch(() => {}) }),
   }
 }
 
-/** Runs a program of ours, and waits for its end. */
+/** Runs a program and waits for its end. */
 async function run(envd: Envd, command: readonly string[]): Promise<void> {
   const abort = new AbortController()
   try {
@@ -87,29 +87,29 @@ async function run(envd: Envd, command: readonly string[]): Promise<void> {
 }
 
 /**
- * The shell that started the command kills its tree when it is asked to: it needs no new process for that. One that waits
- * for what has its terminal does not hear; it is killed, and then its tree is, before the end is told.
+ * Kills a command's tree. The script does it on SIGTERM, without a new process. A script that waits for a terminal's command
+ * does not get SIGTERM: it is killed itself, and its tree after it, before `exited` resolves.
  */
-function killTree(envd: Envd, call: Call, isTerminal: boolean): void {
-  const fromOutside = () => void killFromOutside(envd, call).catch(() => {})
-  envd.signal(call.pid, isTerminal ? 'SIGKILL' : 'SIGTERM').catch(fromOutside)
-  const late = new ApiError('sandbox_unavailable', 'The sandbox does not end what it is to kill.')
-  const timers = [setTimeout(fromOutside, SELF_KILL_MS), setTimeout(() => call.fail(late), KILLED_WITHIN_MS)]
+function killTree(envd: Envd, marked: MarkedCommand, isTerminal: boolean): void {
+  const fromOutside = () => void killFromOutside(envd, marked).catch(() => {})
+  envd.signal(marked.pid, isTerminal ? 'SIGKILL' : 'SIGTERM').catch(fromOutside)
+  const late = new ApiError('sandbox_unavailable', 'The sandbox did not kill the command in time.')
+  const timers = [setTimeout(fromOutside, SELF_KILL_MS), setTimeout(() => marked.fail(late), KILLED_WITHIN_MS)]
   const done = () => timers.forEach(clearTimeout)
-  call.ended.then(done, done)
+  marked.ended.then(done, done)
 }
 
-/** With its sandbox, all of it is gone. */
+/** A sandbox that does not run has no processes left to kill. */
 const unlessGone = (error: unknown): void => {
   if (!(error instanceof NotRunning)) throw error
 }
 
-const killFromOutside = (envd: Envd, { mark }: Call): Promise<void> =>
+const killFromOutside = (envd: Envd, { mark }: MarkedCommand): Promise<void> =>
   run(envd, ['/bin/bash', '-pc', KILL, 'threadbox-kill', String(mark)])
 
-/** A shell tells by 128 and more that a signal ended its child. Without a word it was killed, as all of its tree. */
-function exitOf(said: string | undefined, asked: NodeJS.Signals | undefined): ProcessExit {
-  const exitCode = said === undefined ? 137 : Number(said.split(' ')[1])
+/** A shell reports 128 plus its number for a signal. Without a report the whole tree was killed. */
+function toExit(report: string | undefined, asked: NodeJS.Signals | undefined): ProcessExit {
+  const exitCode = report === undefined ? 137 : Number(report.split(' ')[1])
   if (!Number.isSafeInteger(exitCode)) throw new ApiError('sandbox_unavailable', 'The sandbox gave no exit code.')
   const number = exitCode - 128
   const names = Object.entries(constants.signals).flatMap(([name, each]) => (each === number ? [name] : []))
@@ -117,16 +117,20 @@ function exitOf(said: string | undefined, asked: NodeJS.Signals | undefined): Pr
   return name === undefined ? { exitCode } : { exitCode, signal: name }
 }
 
-export function inputOf(envd: Envd, call: Pick<Call, 'pid'>, kind: 'stdin' | 'pty'): WritableStream<Uint8Array> {
+export function createInput(
+  envd: Envd,
+  marked: Pick<MarkedCommand, 'pid'>,
+  kind: 'stdin' | 'pty',
+): WritableStream<Uint8Array> {
   let isOpen = true
   const end = async () => {
-    if (kind === 'stdin') await envd.closeInput(call.pid).catch(() => {})
+    if (kind === 'stdin') await envd.closeInput(marked.pid).catch(() => {})
   }
   return new WritableStream<Uint8Array>({
     async write(chunk) {
       for (let at = 0; at < chunk.byteLength && isOpen; at += INPUT_BYTES) {
-        await envd.sendInput(call.pid, kind, chunk.subarray(at, at + INPUT_BYTES)).catch(() => {
-          // It has ended, or reads no more: what it is sent then is dropped.
+        await envd.sendInput(marked.pid, kind, chunk.subarray(at, at + INPUT_BYTES)).catch(() => {
+          // The command has ended or closed its stdin: later input is dropped.
           isOpen = false
         })
       }
@@ -136,6 +140,6 @@ export function inputOf(envd: Envd, call: Pick<Call, 'pid'>, kind: 'stdin' | 'pt
   })
 }
 
-/** Ends what another server had in the foreground, with its trees. What commands left behind goes on. */
+/** Kills the foreground commands of other servers, with their trees. Processes that commands left behind go on. */
 export const killOthers = (envd: Envd, server: string): Promise<void> =>
   run(envd, ['/bin/bash', '-pc', KILL_OTHERS, 'threadbox-others', server])

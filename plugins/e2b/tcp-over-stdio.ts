@@ -1,24 +1,29 @@
 import { Duplex } from 'node:stream'
 import { ApiError } from '../../src/errors.ts'
 import type { Envd } from './envd.ts'
-import { startCall } from './marked-command.ts'
+import { startMarkedCommand } from './marked-command.ts'
 import { RELAY } from './scripts.ts'
-import { type Calls, inputOf } from './spawn.ts'
+import { createInput, type MarkedCommands } from './spawn.ts'
 
-/** A connection to a port inside, over the input and output of a process that dials it there. */
-export async function connectInside(envd: Envd, port: number, server: string, calls: Calls): Promise<Duplex> {
-  const call = await startCall(envd, {
+/** Connects to a port inside, over the stdin and stdout of a relay that dials it there. */
+export async function connectInside(
+  envd: Envd,
+  port: number,
+  server: string,
+  running: MarkedCommands,
+): Promise<Duplex> {
+  const marked = await startMarkedCommand(envd, {
     command: mark => ['perl', '-e', RELAY, 'threadbox-relay', String(mark), server, String(port)],
   })
-  if (call.said !== 'open') {
-    call.fail(new Error('refused'))
-    void envd.closeInput(call.pid).catch(() => {})
+  if (marked.report !== 'open') {
+    marked.fail(new Error('refused'))
+    void envd.closeInput(marked.pid).catch(() => {})
     throw new ApiError('port_unreachable', `Nothing listens on port ${port}.`)
   }
-  calls.add(call)
-  void call.stderr.cancel()
-  const reader = call.stdout.getReader()
-  const writer = inputOf(envd, call, 'stdin').getWriter()
+  running.add(marked)
+  void marked.stderr.cancel()
+  const reader = marked.stdout.getReader()
+  const writer = createInput(envd, marked, 'stdin').getWriter()
   const duplex = new Duplex({
     read() {
       reader.read().then(
@@ -33,10 +38,10 @@ export async function connectInside(envd: Envd, port: number, server: string, ca
       writer.close().then(() => done(), done)
     },
     destroy(error, done) {
-      calls.delete(call)
-      call.fail(error ?? new Error('closed'))
-      const kill = () => envd.signal(call.pid, 'SIGKILL').catch(() => {})
-      void envd.closeInput(call.pid).then(kill, kill)
+      running.delete(marked)
+      marked.fail(error ?? new Error('closed'))
+      const kill = () => envd.signal(marked.pid, 'SIGKILL').catch(() => {})
+      void envd.closeInput(marked.pid).then(kill, kill)
       done(error)
     },
   })

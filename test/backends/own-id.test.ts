@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDataDirectoryId } from '../../plugins/docker/data-directory-id.ts'
-import { labelOf } from '../../plugins/e2b/label.ts'
+import { createLabel } from '../../plugins/e2b/label.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'threadbox-own-id-'))
 afterAll(() => rmSync(parent, { recursive: true }))
@@ -23,8 +23,9 @@ const kinds = [
   },
   {
     name: 'sandboxes on E2B',
-    find: async (directory: string) => (labelOf(directory).exists() ? await labelOf(directory).get() : undefined),
-    make: (directory: string) => labelOf(directory).get(),
+    find: async (directory: string) =>
+      createLabel(directory).exists() ? await createLabel(directory).get() : undefined,
+    make: (directory: string) => createLabel(directory).get(),
   },
 ]
 

@@ -19,8 +19,8 @@ import { toModelOutput } from '../../plugins/ai-sdk/tools/output.ts'
 import { replace, snippet } from '../../plugins/ai-sdk/tools/replace.ts'
 import { resolvePath } from '../../plugins/ai-sdk/tools/tool.ts'
 import { demultiplex } from '../../plugins/docker/demultiplex.ts'
-import { createCutter } from '../../plugins/e2b/marker-parser.ts'
-import { networkOf } from '../../plugins/e2b/network.ts'
+import { createMarkerParser } from '../../plugins/e2b/marker-parser.ts'
+import { toE2bNetwork } from '../../plugins/e2b/network.ts'
 import { echo } from '../../plugins/echo/index.ts'
 import { remedyFor } from '../../plugins/nsjail/checks/remedies.ts'
 import { isBaseName } from '../../plugins/nsjail/files/resolve-base.ts'
@@ -78,7 +78,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'a host': parseHost,
   'a network rule': parseRule,
   'a network rule of e2b': text =>
-    networkOf({ mode: 'public', layers: [{ allowOut: [text], denyOut: [text] }] } as never),
+    toE2bNetwork({ mode: 'public', layers: [{ allowOut: [text], denyOut: [text] }] } as never),
   'cookies of a preview': text => [
     confineCookies([text, `a=b;${text}`], '/'),
     ownCookies(text),
@@ -149,7 +149,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   'what nsjail says': text => [tailOf(text), remedyFor(text.slice(0, 4096), '/nsjail')],
   'what Docker says': text => demultiplex(Readable.from([]) as never, Buffer.from(text)).destroy(),
   'what e2b says': text => {
-    const cutter = createCutter(1)
+    const cutter = createMarkerParser(1)
     for (const byte of Buffer.from(text.slice(0, 8192))) cutter.take(Buffer.of(byte))
     return [cutter.take(Buffer.from(text)), cutter.rest()]
   },
