@@ -5,8 +5,8 @@ import { type E2bSandbox, INTERPRETER_PORT } from './sdk.ts'
 /** The code interpreter of one sandbox, where its template has it. */
 export interface Interpreter {
   /** Whether the interpreter answers on its port. */
-  isThere(box: E2bSandbox): Promise<boolean>
-  run(box: E2bSandbox, code: string, options: RunCodeOptions): Promise<CodeResult>
+  isThere(sandbox: E2bSandbox): Promise<boolean>
+  run(sandbox: E2bSandbox, code: string, options: RunCodeOptions): Promise<CodeResult>
 }
 
 const PROBE_MS = 5000
@@ -16,17 +16,17 @@ export function createInterpreter(): Interpreter {
   /** One context for each language and directory. Its cells share variables. */
   const contexts = new Map<string, Promise<string>>()
 
-  const openContext = (box: E2bSandbox, language: string, cwd: string): Promise<string> => {
+  const openContext = (sandbox: E2bSandbox, language: string, cwd: string): Promise<string> => {
     const key = `${language} ${cwd}`
-    const made = contexts.get(key) ?? box.createCodeContext({ language, cwd }).then(({ id }) => id)
+    const made = contexts.get(key) ?? sandbox.createCodeContext({ language, cwd }).then(({ id }) => id)
     contexts.set(key, made)
     made.catch(() => contexts.delete(key))
     return made
   }
 
   return {
-    async isThere(box) {
-      const { url, headers } = box.accessTo(INTERPRETER_PORT)
+    async isThere(sandbox) {
+      const { url, headers } = sandbox.accessTo(INTERPRETER_PORT)
       try {
         const response = await fetch(`${url}/health`, {
           headers: { ...headers },
@@ -39,7 +39,7 @@ export function createInterpreter(): Interpreter {
       }
     },
 
-    async run(box, code, { language = 'python', cwd = '/home/user', env, timeoutMs = DEFAULT_TIMEOUT_MS, signal }) {
+    async run(sandbox, code, { language = 'python', cwd = '/home/user', env, timeoutMs = DEFAULT_TIMEOUT_MS, signal }) {
       signal?.throwIfAborted()
       const stopped = Promise.withResolvers<never>()
       stopped.promise.catch(() => {})
@@ -49,9 +49,9 @@ export function createInterpreter(): Interpreter {
       signal?.addEventListener('abort', abort, { once: true })
       let context: string | undefined
       try {
-        context = await Promise.race([openContext(box, language, cwd), stopped.promise])
+        context = await Promise.race([openContext(sandbox, language, cwd), stopped.promise])
         // The SDK's own timeout would leave the cell running.
-        const running = box.runCode(code, {
+        const running = sandbox.runCode(code, {
           context: { id: context, language, cwd },
           timeoutMs: 0,
           ...(env && { envs: { ...env } }),
@@ -60,7 +60,7 @@ export function createInterpreter(): Interpreter {
       } catch (error) {
         // Only a restart of the context surely stops a cell. Its variables are lost.
         if ((error === late || signal?.aborted) && context !== undefined)
-          await box.restartCodeContext(context).catch(() => {})
+          await sandbox.restartCodeContext(context).catch(() => {})
         else contexts.delete(`${language} ${cwd}`)
         signal?.throwIfAborted()
         if (error instanceof ApiError) throw error

@@ -54,11 +54,11 @@ export function filesInside(
     const path = args[0] ?? ''
     if (exitCode === MISSING) throw new ApiError('file_not_found', `No such file: ${path}`)
     if (exitCode === 0) return result
-    const said = (stdout.trim() || stderr.trim()).slice(0, 1000)
-    if (/No space left on device/.test(said)) throw new ApiError('disk_full', 'No space is left in the sandbox.')
+    const message = (stdout.trim() || stderr.trim()).slice(0, 1000)
+    if (/No space left on device/.test(message)) throw new ApiError('disk_full', 'No space is left in the sandbox.')
     // A directory of the path is missing.
-    if (/No such file or directory/.test(said)) throw new ApiError('file_not_found', `No such file: ${path}`)
-    throw new ApiError('invalid_request', said || `The operation failed: ${path}`)
+    if (/No such file or directory/.test(message)) throw new ApiError('file_not_found', `No such file: ${path}`)
+    throw new ApiError('invalid_request', message || `The operation failed: ${path}`)
   }
 
   /** Appends through a file of its own: a part that is sent twice after a lost answer must not appear twice. */

@@ -35,19 +35,19 @@ export async function spawnInside(
     env: { ...baseEnvironment, ...(pty && { TERM: 'xterm-256color' }), ...env },
     ...(pty && { pty }),
   })
-  const [word, value] = marked.report.split(' ')
+  const [kind, value] = marked.report.split(' ')
   const pid = Number(value)
-  if (word !== 'pid' || !Number.isSafeInteger(pid)) {
+  if (kind !== 'pid' || !Number.isSafeInteger(pid)) {
     marked.fail(new Error('refused'))
     void envd.closeInput(marked.pid).catch(() => {})
-    if (word === 'cwd') throw new ApiError('invalid_request', `cwd: no such directory: ${cwd}`)
+    if (kind === 'cwd') throw new ApiError('invalid_request', `cwd: no such directory: ${cwd}`)
     throw new ApiError('invalid_request', `The command could not be started: no such program: ${argv[0]}`)
   }
   running.add(marked)
 
-  let asked: NodeJS.Signals | undefined
+  let requestedSignal: NodeJS.Signals | undefined
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
-    asked = name
+    requestedSignal = name
     if (name === 'SIGKILL') killTree(envd, marked, pty !== undefined)
     else run(envd, ['/bin/bash', '-pc', 'kill -s "$0" -- "$1"', name.slice(3), `-${pid}`]).catch(() => {})
   }
@@ -57,7 +57,7 @@ export async function spawnInside(
     .then(async report => {
       // The script was killed: the command's tree may still run.
       if (report === undefined) await killFromOutside(envd, marked).catch(unlessGone)
-      return toExit(report, asked)
+      return toExit(report, requestedSignal)
     })
     .finally(() => {
       running.delete(marked)
@@ -108,12 +108,12 @@ const killFromOutside = (envd: Envd, { mark }: MarkedCommand): Promise<void> =>
   run(envd, ['/bin/bash', '-pc', KILL, 'threadbox-kill', String(mark)])
 
 /** A shell reports 128 plus its number for a signal. Without a report the whole tree was killed. */
-function toExit(report: string | undefined, asked: NodeJS.Signals | undefined): ProcessExit {
+function toExit(report: string | undefined, requestedSignal: NodeJS.Signals | undefined): ProcessExit {
   const exitCode = report === undefined ? 137 : Number(report.split(' ')[1])
   if (!Number.isSafeInteger(exitCode)) throw new ApiError('sandbox_unavailable', 'The sandbox gave no exit code.')
   const number = exitCode - 128
   const names = Object.entries(constants.signals).flatMap(([name, each]) => (each === number ? [name] : []))
-  const name = names.find(each => each === asked) ?? names[0]
+  const name = names.find(each => each === requestedSignal) ?? names[0]
   return name === undefined ? { exitCode } : { exitCode, signal: name }
 }
 
