@@ -25,7 +25,7 @@ const engine: Engine = {
   async *run(turn, context) {
     let inputTokens = 0
     let outputTokens = 0
-    for (const message of [...turn.history, ...turn.prompt]) inputTokens += wordsOf(textOf(message)).length
+    for (const message of [...turn.history, ...turn.prompt]) inputTokens += splitWords(toText(message)).length
     const events = answer(turn, context)
     for (;;) {
       if (context.signal.aborted) break
@@ -43,11 +43,11 @@ const engine: Engine = {
 }
 
 async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
-  // Text goes on in one part until a tool call comes between.
+  // Text continues in one part until a tool call begins another.
   let part = 0
   let isTalking = false
   let blank = ''
-  for (const line of linesOf(prompt.map(textOf).join('\n'))) {
+  for (const line of splitLines(prompt.map(toText).join('\n'))) {
     const [, command] = /^\$ (.+)/.exec(line) ?? []
     const [, count] = /^\/slow (\d{1,6})\s*$/.exec(line) ?? []
     if (line.trim() === '') {
@@ -58,7 +58,7 @@ async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator
     if (command) yield* runTool(`call-${++part}`, command, context)
     else if (count) yield* slowly(`text-${part}`, Number(count), context.signal)
     else if (/^\/fail\s*$/.test(line)) return failed('The echo engine fails because it was asked to.')
-    else for (const delta of wordsOf(blank + line)) yield { type: 'text', id: `text-${part}`, delta }
+    else for (const delta of splitWords(blank + line)) yield { type: 'text', id: `text-${part}`, delta }
     blank = ''
   }
   if (isTalking && blank) yield { type: 'text', id: `text-${part}`, delta: blank }
@@ -70,7 +70,7 @@ async function* runTool(callId: string, command: string, context: EngineContext)
   yield { type: 'tool-call', callId, name: 'Bash', input: { command } }
   try {
     const result = await runCommand(environment, { command, cwd, env, signal, timeoutMs: COMMAND_TIMEOUT_MS })
-    yield { type: 'tool-result', callId, output: outputOf(result) }
+    yield { type: 'tool-result', callId, output: formatOutput(result) }
   } catch (error) {
     if (!signal.aborted) yield { type: 'tool-result', callId, output: null, error: messageOf(error) }
   }
@@ -79,27 +79,27 @@ async function* runTool(callId: string, command: string, context: EngineContext)
 async function* slowly(id: string, count: number, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   for (let index = 1; index <= count && !signal.aborted; index++) {
     yield { type: 'text', id, delta: `${index} ` }
-    // The loop ends by itself when it is aborted.
+    // An abort ends the loop by its condition.
     await wait(SLOW_DELTA_MS, undefined, { signal }).catch(() => {})
   }
 }
 
-/** What a person would have seen, then the exit code if it says something. */
-const outputOf = ({ stdout, stderr, exitCode, truncated }: CommandResult): string =>
+/** What a terminal would show, and then the exit code unless it is 0. */
+const formatOutput = ({ stdout, stderr, exitCode, truncated }: CommandResult): string =>
   [stdout, stderr, truncated && '(output was cut)\n', exitCode !== 0 && `exit code ${exitCode}`]
     .filter(Boolean)
     .join('')
 
 const failed = (message: string): EngineEnd => ({ status: 'failed', error: { code: 'internal_error', message } })
 
-const textOf = ({ parts }: StoredMessage): string =>
+const toText = ({ parts }: StoredMessage): string =>
   parts.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : [])).join('\n')
 
-/** With their line breaks. */
-const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
+/** Lines keep their line breaks. */
+const splitLines = (text: string): string[] => text.split(/(?<=\n)/)
 
-/** Words with the space around them: together they are the text. */
-function wordsOf(text: string): string[] {
+/** Words keep the space around them: joined, they are the text again. */
+function splitWords(text: string): string[] {
   const words = text.split(/(?<=\S)(?=\s)/)
   // The space at the end belongs to the last word.
   const last = words.pop() ?? ''

@@ -10,5 +10,5 @@ import type { Tool } from './tool.ts'
 import { webFetch } from './web-fetch.ts'
 import { write } from './write.ts'
 
-/** The engine's own tools, in the order that models see them: it never changes, for prompt caches. */
+/** The engine's own tools, in the order that models see. The order never changes, so that prompt caches match. */
 export const ownTools: readonly Tool[] = [bash, read, write, edit, multiEdit, glob, grep, list, todoWrite, webFetch]

@@ -1,9 +1,9 @@
-/** Longer than any that a person writes; each takes time for each file. */
+/** Longer than any pattern that a person writes. A long one takes time for each file. */
 export const MAX_GLOB_CHARS = 1000
 const MAX_PATTERNS = 200
 
 export interface GrepQuery {
-  /** Absolute. */
+  /** An absolute path. */
   root: string
   mode: 'content' | 'files_with_matches' | 'count'
   pattern: string
@@ -14,8 +14,8 @@ export interface GrepQuery {
 }
 
 /**
- * Arguments, never a line for a shell: what the model writes is nothing but a pattern. Both programs look at the same
- * files, by Perl's expressions where they know them, and print a NUL after each name.
+ * Gives an argument list, never a shell's line: a model's text can only be a pattern. Both programs search the same files, with
+ * Perl's expressions where they know them, and print a NUL after each name.
  */
 export function ripgrepCommand(query: GrepQuery, isPerl: boolean): string[] {
   return [
@@ -23,8 +23,8 @@ export function ripgrepCommand(query: GrepQuery, isPerl: boolean): string[] {
     ...['--no-config', '--color=never', '--no-heading', '--with-filename', '--null', '--hidden', '--no-ignore'],
     ...(isPerl ? ['--pcre2'] : []),
     ...common(query),
-    ...namesOf(query).map(name => `--glob=${name}`),
-    // Later ones count more.
+    ...toNameGlobs(query).map(name => `--glob=${name}`),
+    // Later globs win.
     ...['--glob=!.git', '--glob=!node_modules'],
     `--regexp=${query.pattern}`,
     '--',
@@ -32,14 +32,14 @@ export function ripgrepCommand(query: GrepQuery, isPerl: boolean): string[] {
   ]
 }
 
-/** For where there is no ripgrep. */
+/** For sandboxes without ripgrep. */
 export function grepCommand(query: GrepQuery, isPerl: boolean): string[] {
   return [
     'grep',
     ...['-r', '-H', '-I', '-Z', isPerl ? '-P' : '-E', '--color=never'],
     ...['--exclude-dir=.git', '--exclude-dir=node_modules'],
     ...common(query),
-    ...namesOf(query).map(name => `--include=${name}`),
+    ...toNameGlobs(query).map(name => `--include=${name}`),
     '-e',
     query.pattern,
     '--',
@@ -51,18 +51,18 @@ function common({ mode, ignoreCase, before, after }: GrepQuery): string[] {
   const flags = ignoreCase ? ['-i'] : []
   if (mode === 'files_with_matches') return [...flags, '-l']
   if (mode === 'count') return [...flags, '-c']
-  // It also tells a match from what is around it.
+  // The number also distinguishes a match from the lines around it.
   flags.push('-n')
   if (before > 0) flags.push('-B', String(before))
   if (after > 0) flags.push('-A', String(after))
   return flags
 }
 
-/** grep compares only a file's name, wherever it lies. */
-const namesOf = ({ glob }: GrepQuery): string[] =>
+/** grep matches only a file's name, in whatever directory. */
+const toNameGlobs = ({ glob }: GrepQuery): string[] =>
   glob === undefined ? [] : expandBraces(glob.slice(glob.lastIndexOf('/') + 1))
 
-/** One pattern for each choice of braces: grep knows none. Throws when that are too many; each brace may double them. */
+/** One pattern for each choice of braces, which grep does not know. Throws when there are too many: each brace may double them. */
 function expandBraces(glob: string): string[] {
   let patterns = [glob]
   for (;;) {
@@ -73,7 +73,7 @@ function expandBraces(glob: string): string[] {
   }
 }
 
-/** The first braces that have none inside. */
+/** The first braces that contain no others. */
 function expandFirst(pattern: string): string[] {
   let end = pattern.indexOf('}')
   while (end >= 0 && pattern.lastIndexOf('{', end) < 0) end = pattern.indexOf('}', end + 1)

@@ -41,14 +41,14 @@ export const grep = defineTool({
       before: input['-B'] ?? input['-C'] ?? 0,
       after: input['-A'] ?? input['-C'] ?? 0,
     }
-    // A ripgrep without Perl's expressions reads others than grep does, and a file that is named it reads if it is binary too.
+    // Without Perl's expressions, ripgrep knows others than grep. It also reads a binary file that is named.
     const isSame = info.type === 'dir' && (programs.has('rg -P') || !programs.has('grep -P'))
-    const commandOf = (asked: typeof query) =>
+    const toCommand = (asked: typeof query) =>
       programs.has('rg') && isSame
         ? ripgrepCommand(asked, programs.has('rg -P'))
         : grepCommand(asked, programs.has('grep -P'))
     const options = { cwd, env, signal, timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_SEARCH_BYTES }
-    const search = (asked: typeof query) => runCommand(environment, { command: commandOf(asked), ...options })
+    const search = (asked: typeof query) => runCommand(environment, { command: toCommand(asked), ...options })
     const { stdout, stderr, exitCode, truncated } = await search(query)
     // 1 is no match; 2 may only be a file that could not be read.
     if (exitCode > 1 && stdout === '') {

@@ -8,12 +8,12 @@ const blocks = new Set([
 const NO_BREAK_SPACE = 0xa0
 
 /**
- * A page as text: what a person reads of it, headings and list items marked, links with their addresses. It is read tag by
- * tag: a tree, or a list of the open elements, takes hours for a page that opens a million of them.
+ * Converts a page to its visible text, with marks for headings and list items, and addresses of links. It is read tag by tag:
+ * a tree, or a list of the open elements, takes hours for a page that opens a million elements.
  */
 export function htmlToText(html: string): string {
   const pieces: string[] = []
-  /** The element that is passed over now, and how many of its name are open in it. */
+  /** The element that is skipped now, and how many elements of its name are open in it. */
   let hidden: { name: string; depth: number } | undefined
   let link = ''
   let tag = ''
@@ -24,7 +24,7 @@ export function htmlToText(html: string): string {
     if (hidden?.name === 'head' && tag === 'body') hidden = undefined
     if (hidden) hidden.depth += hidden.name === tag ? 1 : 0
     else if (unseen.has(tag)) hidden = { name: tag, depth: 1 }
-    else if (blocks.has(tag)) pieces.push('\n', markOf(tag))
+    else if (blocks.has(tag)) pieces.push('\n', toMark(tag))
     else if (tag === 'td' || tag === 'th') pieces.push(' | ')
     else if (tag === 'a') {
       closeLink()
@@ -87,7 +87,7 @@ export function htmlToText(html: string): string {
     .trim()
 }
 
-function markOf(tag: string): string {
+function toMark(tag: string): string {
   const level = /^h([1-6])$/.exec(tag)?.[1]
   return level ? `${'#'.repeat(Number(level))} ` : tag === 'li' ? '- ' : ''
 }

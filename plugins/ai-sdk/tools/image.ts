@@ -1,7 +1,7 @@
-/** What providers take, with room for its base64. */
+/** The size that providers accept, less what base64 adds. */
 export const MAX_IMAGE_BYTES = 3_500_000
 
-/** The first bytes, in hexadecimal. */
+/** The first bytes of each format, in hexadecimal. */
 const signatures: [mediaType: string, pattern: RegExp][] = [
   ['image/png', /^89504e470d0a1a0a/],
   ['image/jpeg', /^ffd8ff/],
@@ -9,7 +9,7 @@ const signatures: [mediaType: string, pattern: RegExp][] = [
   ['image/webp', /^52494646.{8}57454250/],
 ]
 
-/** The media type by a file's first bytes, whatever its name says. Undefined: no image that models take. */
+/** The media type by a file's first bytes. Undefined when models take no such image. */
 export function detectImageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 16)).toString('hex')
   return signatures.find(([, pattern]) => pattern.test(head))?.[0]

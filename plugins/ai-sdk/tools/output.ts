@@ -3,7 +3,7 @@ import { isObject } from '../../../src/read/json.ts'
 
 type ModelOutput = ToolResultPart['output']
 
-/** What a tool gives, as it lies in the thread: text, or text and images. */
+/** A tool's output as a thread stores it: text, or texts and images. */
 export type ToolOutput = string | OutputPart[]
 
 export type OutputPart = { type: 'text'; text: string } | OutputImage
@@ -15,10 +15,10 @@ export interface OutputImage {
   data: string
 }
 
-/** The most that a model sees of one tool call. */
+/** The most of one tool call that a model sees. */
 export const MAX_OUTPUT_CHARS = 30_000
 
-/** Keeps the beginning and the end, and says what is missing between them. */
+/** Keeps the beginning and the end, with a note on the part between them. */
 export function cutMiddle(text: string, maxChars = MAX_OUTPUT_CHARS): string {
   if (text.length <= maxChars) return text
   const half = Math.floor(maxChars / 2)
@@ -31,7 +31,7 @@ export const missing = (chars: number): string => `\n\n… [${chars} characters 
 export const cutEnd = (text: string, hint: string, maxChars = MAX_OUTPUT_CHARS): string =>
   text.length <= maxChars ? text : `${text.slice(0, maxChars)}\n\n[Cut at ${maxChars} characters. ${hint}]`
 
-/** A tool's output as the model gets it; also one from a stored thread, which may be of another engine. */
+/** Converts a tool's output for the model. A stored output may be another engine's. */
 export function toModelOutput(output: unknown): ModelOutput {
   if (typeof output === 'string') return { type: 'text', value: cutMiddle(output) }
   const parts = Array.isArray(output) ? output.filter(isOutputPart) : []

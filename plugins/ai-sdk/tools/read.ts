@@ -4,7 +4,7 @@ import { MAX_OUTPUT_CHARS } from './output.ts'
 import { numbered } from './text-file.ts'
 import { defineTool, resolvePath } from './tool.ts'
 
-/** What is used of a stream's reader. */
+/** The part of a stream's reader that is used. */
 interface Reader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
 }
@@ -49,7 +49,7 @@ async function rest(reader: Reader): Promise<Uint8Array[]> {
   return chunks
 }
 
-/** Stops reading when it has enough, and holds only what it gives. */
+/** Stops reading when it has enough, and holds only the lines that it returns. */
 async function readLines(first: Uint8Array, reader: Reader, offset: number, limit: number): Promise<string> {
   const decoder = new TextDecoder()
   const lines: string[] = []
@@ -57,7 +57,7 @@ async function readLines(first: Uint8Array, reader: Reader, offset: number, limi
   let chars = 0
   let line = ''
   let why = ''
-  /** False when nothing more is wanted. */
+  /** False when no more is needed. */
   const take = (text: string): boolean => {
     number += 1
     if (number < offset) return true
@@ -77,7 +77,7 @@ async function readLines(first: Uint8Array, reader: Reader, offset: number, limi
       if (!take(line + piece)) break
       line = ''
     }
-    // Of a line without end only as much is kept as may be shown.
+    // An endless line is kept only as far as it may be shown.
     line = (line + last).slice(0, MAX_LINE_CHARS + 1)
     chunk = (await reader.read()).value
   }

@@ -9,7 +9,7 @@ export interface Replacement {
 const SNIPPET_LINES = 4
 const MAX_SNIPPET_LINES = 60
 
-/** The text after one replacement. Throws when it is not clear what to replace. */
+/** The text after one replacement. Throws when the old text is missing or ambiguous. */
 export function replace(
   { text, isCrlf }: TextFile,
   { old_string, new_string, replace_all = false }: Replacement,

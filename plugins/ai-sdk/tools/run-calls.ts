@@ -10,8 +10,8 @@ import type { Tool, ToolContext } from './tool.ts'
 const MAX_AT_ONCE = 8
 
 /**
- * Carries out an answer's tool calls, side by side where they may, and returns a result for each, in their order. Every
- * call has ended when this does, also after an abort.
+ * Runs an answer's tool calls, side by side where they may, and returns their results in order. Every call has ended when this
+ * returns, also after an abort.
  */
 export async function* runCalls(
   calls: readonly ModelToolCall[],
@@ -39,7 +39,7 @@ export async function* runCalls(
   return results
 }
 
-/** Calls that may run together; one that runs alone is a batch of its own. */
+/** Groups calls that may run together. A call that runs alone is a batch of its own. */
 function toBatches(calls: readonly ModelToolCall[], tools: ReadonlyMap<string, Tool>): ModelToolCall[][] {
   const batches: ModelToolCall[][] = []
   let open: ModelToolCall[] | undefined

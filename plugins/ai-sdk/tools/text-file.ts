@@ -1,7 +1,7 @@
 import type { Environment } from '../../../src/plugin-api/index.ts'
 import { readBytes } from '../../../src/read/bytes.ts'
 
-/** A text that is edited as a whole. */
+/** A text file in memory. */
 export interface TextFile {
   text: string
   /** Lines end with CRLF. */
@@ -10,7 +10,7 @@ export interface TextFile {
 
 const MAX_EDIT_BYTES = 10 * 1024 * 1024
 
-/** Reads a file to edit. Throws when it is no UTF-8 text, which an edit would damage, or larger than 10 MB. */
+/** Reads a file to edit. Throws when it is larger than 10 MB, or not UTF-8, since an edit would damage it. */
 export async function readTextFile({ files }: Environment, path: string, signal: AbortSignal): Promise<TextFile> {
   const bytes = await readBytes((await files.read(path, signal)).body, MAX_EDIT_BYTES)
   if (!bytes) throw new Error(`${path} is larger than 10 MB. Change it with a command.`)
@@ -24,6 +24,6 @@ export async function readTextFile({ files }: Environment, path: string, signal:
   return { text, isCrlf: text.includes('\r\n') }
 }
 
-/** As `cat -n` shows lines, the first having the number `from`. */
+/** Numbers lines like `cat -n`, beginning with `from`. */
 export const numbered = (lines: readonly string[], from: number): string =>
   lines.map((line, index) => `${String(from + index).padStart(6)}→${line}`).join('\n')

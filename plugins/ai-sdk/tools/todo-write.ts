@@ -15,7 +15,7 @@ export const todoWrite = defineTool({
     ),
   }),
   isReadOnly: true,
-  // The list is its input: it lies in the thread, and the model sees it in its history.
+  // The list is the call's input, which the thread stores and the model sees in its history.
   run: async () =>
     'Todos have been modified successfully. Ensure that you continue to use the todo list to track your progress. Please proceed with the current tasks if applicable',
 })

@@ -1,9 +1,9 @@
 import { MAX_OUTPUT_CHARS, missing } from './output.ts'
 
-/** What a command prints, in bounded memory: the beginning and the end of it. */
+/** The beginning and the end of a command's output, in bounded memory. */
 export interface Transcript {
   add(stream: 'stdout' | 'stderr', bytes: Uint8Array): string
-  /** All, or both ends and what is missing between them. */
+  /** All of the output, or both ends with a note on the part between them. */
   text(): string
 }
 
@@ -19,7 +19,7 @@ export function createTranscript(maxChars = MAX_OUTPUT_CHARS): Transcript {
       const room = half - head.length
       head += text.slice(0, room)
       tail += text.slice(room)
-      // Cut now and then, not at each piece: a piece may be a byte.
+      // Not cut at each piece: a piece may be a single byte.
       if (tail.length > 2 * half + 65_536) cutTail()
       return text
     },
