@@ -196,6 +196,28 @@ describe('packages', () => {
   })
 })
 
+test('a function of more than 100 lines says why', () => {
+  const unexplained = files
+    .filter(file => !file.startsWith('src/plugin-suite/'))
+    .flatMap(file => {
+      const lines = readFileSync(join(root, file), 'utf8').split('\n')
+      return lines.flatMap((line, index) => {
+        const name =
+          /^(?:export )?(?:async )?function\*? (\w+)/.exec(line)?.[1] ??
+          /^(?:export )?const (\w+) = .*=> ?[({]+$/.exec(line)?.[1]
+        if (name === undefined) return []
+        const length =
+          lines.slice(index + 1).findIndex(each => /^[})\]]/.test(each) && !/^\)[:;]? .*\{$/.test(each)) + 2
+        const comment = lines.slice(Math.max(0, index - 6), index).join('\n')
+        return length > 100 && !comment.includes('Over 100 lines:') ? [`${file}: ${name} has ${length} lines`] : []
+      })
+    })
+  expectNone(
+    'A function outside of suites has at most 100 lines, or its comment says "Over 100 lines:" and why.',
+    unexplained,
+  )
+})
+
 test('no file has more than 300 lines', () => {
   const long = files
     .map(file => ({ file, lines: readFileSync(join(root, file), 'utf8').split('\n').length - 1 }))

@@ -48,7 +48,11 @@ const ANSWERS_WITHIN_MS = 120_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 const MAX_MESSAGE_LENGTH = 2000
 
-/** A client of the engine at an address, which the first call looks up. */
+/**
+ * A client of the engine at an address, which the first call looks up.
+ *
+ * Over 100 lines: one way to ask the engine, and the calls over it.
+ */
 export function createEngine(findAddress: () => Address): DockerEngine {
   let found: Address | undefined
   let known: Promise<EngineVersion> | undefined

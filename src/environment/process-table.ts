@@ -46,7 +46,11 @@ interface Entry {
   moved: PromiseWithResolvers<void>
 }
 
-/** Keeps the processes that `start` starts, with the last of their output. Nobody's reading holds a process up. */
+/**
+ * Keeps the processes that `start` starts, with the last of their output. Nobody's reading holds a process up.
+ *
+ * Over 100 lines: one table, and the operations on its rows.
+ */
 export function createProcessTable(
   start: (options: StartOptions, take: TakeOutput) => Promise<StartedProcess>,
 ): EnvironmentProcesses {

@@ -40,7 +40,11 @@ export interface ModelCall {
 const MAX_ERROR_BYTES = 64 * 1024
 const nothing: TokenUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
 
-/** Sends a call upstream. The answer passes at the caller's pace: at most one piece is held here. */
+/**
+ * Sends a call upstream. The answer passes at the caller's pace: at most one piece is held here.
+ *
+ * Over 100 lines: one call from its first byte to its record, with all the ways in which it can end.
+ */
 export function startModelCall(request: ModelCallRequest): ModelCall {
   const { provider, route, log } = request
   const upstream = new AbortController()

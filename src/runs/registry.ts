@@ -73,6 +73,7 @@ const STORED_WITHIN_MS = 5_000
 /** How long the end of the process waits for runs that cannot be stored. */
 const LAST_TRIES_MS = 2_000
 
+/** Over 100 lines: the active runs are one state that every operation shares. */
 export function createRuns(db: Database, options: RunsOptions): Runs {
   const { log, graceMs = 5_000, heartbeatMs, readersWaitMs = 60_000 } = options
   const running = new Map<string, Run>()

@@ -23,6 +23,7 @@ interface Tool {
 
 const providerExecuted = true as const
 
+/** Over 100 lines: one state of the open parts, with a case for each event. */
 export function createWriter(): Writer {
   const open = new Map<string, PartKind>()
   const openByEngineId = new Map<string, string>()

@@ -9,6 +9,7 @@ export interface Reader {
   read(message: JsonObject): EngineEnd | undefined
 }
 
+/** Over 100 lines: one state of the message that is being read, with a case for each kind of line. */
 export function createReader(emit: (event: EngineEvent) => void): Reader {
   /** The blocks that stream now, by index. */
   const blocks = new Map<unknown, { id: string; isTool: boolean }>()

@@ -48,7 +48,11 @@ export interface KeptEnvironment extends Environment {
 /** A guest that runs answers at once. */
 const ANSWERS_WITHIN_MS = 5000
 
-/** `connected` is the connection to a home that was just made. */
+/**
+ * `connected` is the connection to a home that was just made.
+ *
+ * Over 100 lines: one state, whose changes are right only when they are read together.
+ */
 export function keepEnvironment(home: GuestHome, connected?: GuestConnection): KeptEnvironment {
   const { id, executable, log } = home
   const lock = createLock()

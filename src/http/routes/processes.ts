@@ -53,6 +53,7 @@ const Stdin = Type.Object({
 
 const Signal = Type.Object({ signal: Type.String({ maxLength: 20, description: 'SIGTERM, or TERM.' }) })
 
+/** Over 100 lines: it is a list of routes. */
 export const processRoutes = (runtime: Runtime) => {
   const open = (request: Request, sandboxId: string) => useProcesses(runtime, getCaller(request), sandboxId)
 
