@@ -70,23 +70,6 @@ export function createReader(emit: (event: EngineEvent) => void): Reader {
     }
   }
 
-  function readSystem({
-    subtype,
-    attempt,
-    max_retries: most,
-    error_status: status,
-    tool_name: tool,
-  }: JsonObject): void {
-    const notice = (code: string, text: string) => emit({ type: 'notice', level: 'warn', code, text })
-    if (subtype === 'api_retry') {
-      notice(
-        'model_retry',
-        `The model's answer failed (${String(status ?? 'no answer')}). Trying again, ${String(attempt)} of ${String(most)}.`,
-      )
-    }
-    if (subtype === 'permission_denied') notice('permission_denied', `${String(tool)} is not allowed in this mode.`)
-  }
-
   function readResult({ subtype, is_error: isError, result, errors }: JsonObject): EngineEnd {
     if (subtype === 'error_max_turns') {
       return failed(
@@ -109,7 +92,7 @@ export function createReader(emit: (event: EngineEvent) => void): Reader {
       const { type, parent_tool_use_id: parent } = message
       const content = objectOf(message.message)?.content
       if (type === 'result') return readResult(message)
-      if (type === 'system') readSystem(message)
+      if (type === 'system') toNotices(message).forEach(emit)
       else if (typeof parent === 'string') {
         if (type === 'assistant') readInner(parent, content)
       } else if (type === 'stream_event') readStream(objectOf(message.event) ?? {})
@@ -118,4 +101,17 @@ export function createReader(emit: (event: EngineEvent) => void): Reader {
       return undefined
     },
   }
+}
+
+/** The notices for the user in a system message. */
+function toNotices(message: JsonObject): EngineEvent[] {
+  const { subtype, attempt, max_retries: most, error_status: status, tool_name: tool } = message
+  const notice = (code: string, text: string): EngineEvent[] => [{ type: 'notice', level: 'warn', code, text }]
+  if (subtype === 'api_retry') {
+    const failure = `The model's answer failed (${String(status ?? 'no answer')}).`
+    return notice('model_retry', `${failure} Trying again, ${String(attempt)} of ${String(most)}.`)
+  }
+  if (subtype === 'permission_denied')
+    return notice('permission_denied', `${String(tool)} is not allowed in this mode.`)
+  return []
 }
