@@ -57,6 +57,18 @@ test('the engine keeps the contract, and answers', async () => {
   expect(reply).toBe('3 words\n')
 })
 
+test('the backend keeps the contract, and no more sandboxes than it is told', async () => {
+  const file = join(examples, 'backend-plugin/few-jails.ts')
+  const { code, stdout } = await command(['plugin', 'test', file], { env: { TMPDIR: directory } })
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/\n[1-9]\d* passed, 0 failed\n$/)])
+  await using few = await startServer({ flags: ['--plugin', file, '--backend', 'few-jails'], env: { FEW_JAILS: '1' } })
+  const id = await few.sandbox()
+  const refused = await few.ask('POST', '/v1/sandboxes', { agent: 'echo' })
+  expect([refused.status, refused.body.message]).toEqual([409, 'There are 1 sandboxes: delete one first.'])
+  expect((await few.ask('DELETE', `/v1/sandboxes/${id}`)).status).toBe(204)
+  expect((await few.ask('POST', '/v1/sandboxes', { agent: 'echo' })).status).toBe(201)
+}, 120_000)
+
 test('the CI job is the recipe that docs/ci.md has', async () => {
   const [, recipe] =
     /```sh\n(# The branch is tested[\s\S]*?)```\n/.exec(await Bun.file(join(root, 'docs/ci.md')).text()) ?? []
@@ -83,7 +95,7 @@ test('the page chats with a token of its own server, in one sandbox', async () =
     await page.exited
   }
   const { body } = await server.ask('GET', '/v1/sandboxes')
-  expect(body.sandboxes).toHaveLength(1)
+  expect(body.sandboxes.filter(({ agent }: any) => agent.slug === 'echo')).toHaveLength(1)
 })
 
 test('the page, its server and the engine have types', async () => {
