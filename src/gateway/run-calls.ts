@@ -96,11 +96,16 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
     const tokens = { inputTokens, outputTokens: call?.maxOutputTokens ?? 0, cacheReadTokens: 0, cacheWriteTokens: 0 }
     const mostUsd = route.metered ? host.prices.costUsd(provider, modelId, tokens) : 0
     const signal = AbortSignal.any([closed.signal, request.signal])
-    const reserved = route.metered ? await reserve(host.budgets, run, mostUsd, signal) : nothingReserved
+    const reserved = route.metered ? await host.budgets.reserve(run, run.budgets, mostUsd, signal) : nothingReserved
     if ('reason' in reserved) {
       refusal = `budget_exceeded: ${reserved.reason}`
       log(refusal)
       return errorResponse(route.wire, 402, refusal, 'budget_exceeded')
+    }
+    // No await between this and the start: the end of a run aborts only the calls that have started.
+    if (signal.aborted) {
+      reserved.release()
+      throw signal.reason
     }
     return await start(request, route, call?.body, inputTokens, reserved)
   }
@@ -155,17 +160,4 @@ async function readCall(
   }
   const bytes = await readBody(request, MAX_BODY_BYTES, { take })
   return bytes ? admit(route, modelId, parseJson(bytes.toString('utf8'))) : tooLarge
-}
-
-/** Reserves the most that a call can cost. Resolves to the reason when a budget is used up. */
-async function reserve(
-  budgets: Budgets,
-  run: GatewayRun,
-  mostUsd: number,
-  signal: AbortSignal,
-): Promise<Reservation | { reason: string }> {
-  const reserved = await budgets.reserve(run, run.budgets, mostUsd, signal)
-  if ('reason' in reserved || !signal.aborted) return reserved
-  reserved.release()
-  throw signal.reason
 }
