@@ -50,7 +50,7 @@ export async function* runTurn(
     return failedByTools(error)
   }
   runtime.loop?.entered(`${runId} by ${engine.name}`)
-  const events = engine.run(turn, {
+  const events = runEngine(engine, turn, {
     environment,
     cwd: sandbox.cwd,
     env: sandbox.envs,
@@ -66,6 +66,11 @@ export async function* runTurn(
   } finally {
     if (sandbox.bundle !== undefined) addLine({ source: 'tools', level: 'info', text: await takeToolsLog(environment) })
   }
+}
+
+/** Starts the engine with the first event: then also an engine that throws at once ends as others do. */
+async function* runEngine(engine: Engine, turn: Turn, context: EngineContext): TurnEvents {
+  return yield* engine.run(turn, context)
 }
 
 /** Puts what is attached to messages where the engine can read it. The thread keeps what the user sent. */
