@@ -5,6 +5,7 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 const OPENING = [0x5b, 0x7b]
 const CLOSING = [0x5d, 0x7d]
+const NOT_ASCII = 0x80
 const DATA = Buffer.from('data')
 
 /** Deeper than any honest message. A runtime takes seconds to find out that a value is too deep to be written again. */
@@ -33,9 +34,13 @@ function createEventNesting(): NestingCheck {
   let isData = true
   let isAfterReturn = false
   let isFlat = true
+  let isStart = true
 
   return bytes => {
     for (const byte of bytes) {
+      // A byte order mark: parsers skip it, some also one that was encoded twice.
+      if (isStart && byte >= NOT_ASCII) continue
+      isStart = false
       const isRest = byte === LINE_FEED && isAfterReturn
       isAfterReturn = byte === RETURN
       if (isRest) continue

@@ -76,3 +76,19 @@ test.each(streams)(
   },
   600_000,
 )
+
+test.each([
+  ['a byte order mark', '\uFEFF'],
+  ['a byte order mark that was encoded twice', '\uFEFF\u00EF\u00BB\u00BF'],
+])('a nested event of a model behind %s is refused: regression', async (_, mark) => {
+  const call = startModelCall({
+    provider: { name: 'p', key: 'a-key-of-the-provider' },
+    route: { wire: 'anthropic', method: 'POST', metered: false },
+    url: 'http://a.example/',
+    headers: new Headers(),
+    fetch: fetchOf('text/event-stream', `${mark}data: ${nested}\n\n`),
+    log: () => {},
+    onEnd: () => {},
+  } as never)
+  await expect((await call.answer).text()).rejects.toThrow()
+})
