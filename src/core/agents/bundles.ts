@@ -31,14 +31,16 @@ export function createBundles(db: Database, dataDirectory: string): Bundles {
       using _draft = hold(draft)
       try {
         const { name, byteLength } = await write(field, body, maxBytes, pathOf(draft))
-        const held = hold(name)
+        using held = new DisposableStack()
+        held.use(hold(name))
         // Nothing is awaited: the name is held, and there.
         renameSync(pathOf(draft), pathOf(name))
         await syncPath(directory)
+        const kept = held.move()
         return {
           ...{ name, byteLength },
           [Symbol.dispose]() {
-            held[Symbol.dispose]()
+            kept.dispose()
             if (!holds.has(name) && !listBundles(db).includes(name)) rmSync(pathOf(name), { force: true })
           },
         }

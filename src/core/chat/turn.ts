@@ -3,6 +3,7 @@ import type { RunBudgets } from '../../gateway/budgets.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Engine, EngineContext, Turn, TurnOptions } from '../../plugin-api/index.ts'
+import { describeFault } from '../../runs/fault.ts'
 import { type LogLine, logAgent } from '../agents/agent-log.ts'
 import type { Runtime } from '../runtime.ts'
 import { withAttachments } from './attachments.ts'
@@ -64,7 +65,15 @@ export async function* runTurn(
   try {
     return yield* metered(logged(identified, addLine), model, signal)
   } finally {
-    if (sandbox.bundle !== undefined) addLine({ source: 'tools', level: 'info', text: await takeToolsLog(environment) })
+    if (sandbox.bundle !== undefined) {
+      const text = await takeToolsLog(environment)
+      // A turn that has ended well is not failed by a log that cannot be stored.
+      try {
+        addLine({ source: 'tools', level: 'info', text })
+      } catch (error) {
+        runtime.log(`${runId}: what its tools printed is not stored: ${describeFault(error)}`)
+      }
+    }
   }
 }
 

@@ -46,14 +46,14 @@ export async function* deployAgent(
   }
   try {
     yield `Loading the bundle of ${slug} in a sandbox…`
-    const getVersionedAgent = (description: JsonObject | undefined) =>
+    const toAgent = (description: JsonObject | undefined) =>
       deployedAgent({ ...request, metadata: metadata ?? {}, description }, found, runtime)
     const inspection = {
       bundle: bundle.name,
       template: template?.name,
       env,
       sandbox: found?.sandbox,
-      getVersionedAgent,
+      toAgent,
     }
     const { description, problem, missing } = await inspectBundle(runtime, inspection, signal)
     // A bundle may want variables that can only be set once there is an agent: then its client's word is taken.

@@ -25,7 +25,7 @@ export interface Inspection {
   /** The agent that is deployed anew: its sandboxes' own beginning is this one's. */
   sandbox: AgentSandbox | undefined
   /** The agent that a description makes; its engine is asked whether it can run in such a sandbox. */
-  getVersionedAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
+  toAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
 }
 
 /** A bundle's description of its agent, or why it cannot be loaded; and what its engine lacks in the sandbox. */
@@ -57,7 +57,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
       await unpackTemplate(environment, runtime.bundles, inspection.template, signal)
     const tools = await placeTools(environment, runtime.bundles, inspection.bundle)
     const described = await describe(environment, tools, env, signal)
-    const { engine, options } = inspection.getVersionedAgent(described.description)
+    const { engine, options } = inspection.toAgent(described.description)
     const missing = await missingFor(runtime.engines.get(engine), { environment, cwd: '/', env, signal, options })
     return { ...described, ...(missing !== undefined && { missing }) }
   } finally {
