@@ -137,7 +137,8 @@ async function measureOutput(url: string, sandboxId: string): Promise<void> {
 }
 
 function guestOf(dataDirectory: string, environmentId: string): number {
-  const jail = readFileSync(join(dataDirectory, 'sandboxes', environmentId, 'pid'), 'utf8').trim()
+  // The process id, and a mark of the data directory.
+  const [jail] = readFileSync(join(dataDirectory, 'sandboxes', environmentId, 'pid'), 'utf8').split(/\s/)
   return Number(readFileSync(`/proc/${jail}/task/${jail}/children`, 'utf8').split(' ')[0])
 }
 
