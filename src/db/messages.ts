@@ -84,6 +84,23 @@ export const findPlace = (
     )
     .get({ threadId, id }) ?? undefined
 
+/** Finds the last message of the user's at a position or before it, or of all. */
+export function lastQuestion(
+  db: Database,
+  threadId: string,
+  position = Number.MAX_SAFE_INTEGER,
+): (StoredMessage & { position: number }) | undefined {
+  const row = db
+    .query<Row & { position: number }, { threadId: string; position: number }>(
+      `select ${columns}, position from messages where thread_id = $threadId and role = 'user' and position <= $position
+       order by position desc limit 1`,
+    )
+    .get({ threadId, position })
+  if (!row) return undefined
+  const { id, role, parts } = toMessage(row)
+  return { id, role, parts, position: row.position }
+}
+
 /** The id of the first message after a position. */
 export const idAfter = (db: Database, threadId: string, position: number): string | undefined =>
   db

@@ -88,6 +88,58 @@ describe('messages', () => {
     expect((await threadOf(app, place)).messages[0].id).toBe('another')
   })
 
+  const rephrased: [string, object][] = [
+    ['named by an edit', { messageId: 'm2' }],
+    ['named by an edit, and sent without an id', { messageId: 'm2', messages: [say('second')] }],
+    ['that is answered anew', { messageId: 'm2', trigger: 'regenerate-message' }],
+    ['answered anew without a messageId', { trigger: 'regenerate-message' }],
+    ['sent again', {}],
+    ['sent again as a submitted one', { trigger: 'submit-message' }],
+  ]
+  test.each(rephrased)(
+    'a known message of another wording, %s, is stored in its place with its id',
+    async (_, fields) => {
+      const { ids, ...place } = await twoTurns()
+      await chat(app, '', { ...place, messages: [say('three', 'm3')] })
+      const { chunks } = await chat(app, '', { ...place, messages: [say('second', 'm2')], ...fields })
+      expect(textIn(chunks)).toBe('second')
+      expect(await contents(app, place)).toEqual(['user: one', 'assistant: one', 'user: second', 'assistant: second'])
+      const after = (await threadOf(app, place)).messages.map((message: any) => message.id)
+      expect(after.slice(0, 3)).toEqual(['m1', ids[1], 'm2'])
+    },
+  )
+
+  test('an edit that is sent with the id of an earlier message keeps its own', async () => {
+    const { ids, ...place } = await twoTurns()
+    await chat(app, '', { ...place, messages: [say('second', 'm1')], messageId: 'm2' })
+    expect(await contents(app, place)).toEqual(['user: one', 'assistant: one', 'user: second', 'assistant: second'])
+    expect((await threadOf(app, place)).messages[2].id).toBe('m2')
+  })
+
+  test('a question that is sent with the id of a reply changes no reply', async () => {
+    const { ids, ...place } = await twoTurns()
+    await chat(app, '', { ...place, messages: [say('three', ids[1])] })
+    expect(await contents(app, place)).toEqual([
+      ...['user: one', 'assistant: one', 'user: two', 'assistant: two'],
+      ...['user: three', 'assistant: three'],
+    ])
+  })
+
+  test('regenerate finds its question in the thread when the client sends none of its ids', async () => {
+    const { ids, ...place } = await twoTurns()
+    const regenerate = async (fields: object) => {
+      const { chunks } = await chat(app, '', { ...place, trigger: 'regenerate-message', ...fields })
+      return textIn(chunks)
+    }
+    expect(await regenerate({ messages: [say('two')] })).toBe('two')
+    expect(await contents(app, place)).toEqual(['user: one', 'assistant: one', 'user: two', 'assistant: two'])
+    expect(await regenerate({ messages: [say('whatever')], messageId: ids[1] })).toBe('one')
+    expect(await contents(app, place)).toEqual(['user: one', 'assistant: one'])
+    expect((await threadOf(app, place)).messages[0].id).toBe('m1')
+    expect(await regenerate({ messages: [say('other')] })).toBe('other')
+    expect(await contents(app, place)).toEqual(['user: one', 'assistant: one', 'user: other', 'assistant: other'])
+  })
+
   test('an edit of a message that the thread does not have is a new message', async () => {
     const { ids, ...place } = await twoTurns()
     for (const messageId of ['unknown', ids[1]]) await chat(app, '', { ...place, messages: [say('three')], messageId })

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { findPlace, idAfter, lastMessages } from '../../db/messages.ts'
+import { newId } from '../../db/id.ts'
+import { findPlace, idAfter, lastMessages, lastQuestion } from '../../db/messages.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 import type { Asked, Identified } from './asked.ts'
 
@@ -16,27 +17,62 @@ export interface TurnPlan {
 
 /** No more than any model takes: a thread may have any length. */
 const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
+const ONE = { messages: 1, characters: 0 }
 
 /** Decides what of a chat is new to its thread, and what is answered again. Changes nothing. */
-export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds }: Identified): TurnPlan {
+export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds, messageId }: Identified): TurnPlan {
   const find = (id: string | undefined) => (id === undefined ? undefined : findPlace(db, threadId, id))
   const said = asked.prompt.filter(({ role }) => role === 'user')
   if (idAfter(db, threadId, 0) === undefined)
     return { prompt: said, history: asked.before, messages: [...asked.before, ...asked.prompt] }
-  const replaced = find(asked.replaces)
-  const edited = replaced?.role === 'user' ? replaced : undefined
-  // A message that the thread has is answered again.
-  const answered = edited ?? find(said[0]?.id)
-  const isKnown = (id: string) => find(id) !== undefined
-  const prompt = answered ? said : [...refusedBefore(asked, ownIds, isKnown), ...said]
-  const history = lastMessages(db, threadId, HISTORY, answered?.position).map(({ id, role, parts }) => ({
-    id,
-    role,
-    parts,
-  }))
-  const plan = { prompt, history, messages: prompt }
-  if (edited) return { ...plan, cut: { from: asked.replaces } }
-  return answered && asked.isAgain ? { ...plan, cut: { from: idAfter(db, threadId, answered.position) } } : plan
+  const history = (before?: number) =>
+    lastMessages(db, threadId, HISTORY, before).map(({ id, role, parts }) => ({ id, role, parts }))
+  const findUsers = (id: string | undefined) => {
+    const place = find(id)
+    return place?.role === 'user' ? place : undefined
+  }
+  const edited = findUsers(asked.replaces)
+  const known = edited ?? findUsers(said[0]?.id)
+  const stored = known && lastMessages(db, threadId, ONE, known.position + 1)[0]
+  if (known && stored) {
+    // A message of another wording is an edit, whatever the client calls it.
+    const isEdit = edited !== undefined || !said.every(({ parts }) => Bun.deepEquals(parts, stored.parts))
+    const isFree = (id: string) => ownIds.has(id) && (find(id)?.position ?? known.position) >= known.position
+    const prompt = said.map(message => (isFree(message.id) ? message : { ...message, id: stored.id }))
+    const plan = { prompt, history: history(known.position), messages: prompt }
+    if (isEdit) return { ...plan, cut: { from: stored.id } }
+    return asked.isAgain ? { ...plan, cut: { from: idAfter(db, threadId, known.position) } } : plan
+  }
+  const again = asked.isAgain ? findAgain(db, threadId, said, find(messageId)?.position, ownIds) : undefined
+  if (again) {
+    const { position, ...question } = again
+    return {
+      prompt: [question],
+      history: history(position),
+      messages: [],
+      cut: { from: idAfter(db, threadId, position) },
+    }
+  }
+  // An id that the thread has is the agent's here.
+  const added = said.map(message => (find(message.id) ? { ...message, id: newId('msg') } : message))
+  const prompt = [...refusedBefore(asked, ownIds, id => find(id) !== undefined), ...added]
+  return { prompt, history: history(), messages: prompt }
+}
+
+/**
+ * Finds the question that a client means which sends it by no id of the thread: that of the message it names, or the
+ * last one, when it is what was sent.
+ */
+function findAgain(
+  db: Database,
+  threadId: string,
+  said: readonly StoredMessage[],
+  named: number | undefined,
+  ownIds: ReadonlySet<string>,
+) {
+  if (named !== undefined) return lastQuestion(db, threadId, named)
+  const last = lastQuestion(db, threadId)
+  return said.every(({ id, parts }) => !ownIds.has(id) && Bun.deepEquals(parts, last?.parts)) ? last : undefined
 }
 
 /** Finds what the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */
