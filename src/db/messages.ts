@@ -121,6 +121,43 @@ export function removeMessagesFrom(db: Database, threadId: string, id: string): 
   ).run({ threadId, id })
 }
 
+/** Finds a message of a thread. */
+export function findMessage(db: Database, threadId: string, id: string): Message | undefined {
+  const row = db
+    .query<Row, { threadId: string; id: string }>(
+      `select ${columns} from messages where thread_id = $threadId and id = $id`,
+    )
+    .get({ threadId, id })
+  return row ? toMessage(row) : undefined
+}
+
+/** Changes the parts of a message, as when a call in it was answered. */
+export function setParts(db: Database, threadId: string, id: string, parts: StoredMessage['parts']): void {
+  db.query('update messages set parts = $parts where thread_id = $threadId and id = $id').run({
+    threadId,
+    id,
+    parts: JSON.stringify(parts),
+  })
+}
+
+/** Stores how a run has gone on with a reply. */
+export function replaceReply(
+  db: Database,
+  threadId: string,
+  reply: { id: string; runId: string; parts: StoredMessage['parts']; metadata: unknown },
+): void {
+  db.query(
+    `update messages set parts = $parts, metadata = $metadata, run_id = $runId
+     where thread_id = $threadId and id = $id`,
+  ).run({
+    threadId,
+    id: reply.id,
+    runId: reply.runId,
+    parts: JSON.stringify(reply.parts),
+    metadata: JSON.stringify(reply.metadata),
+  })
+}
+
 /**
  * Adds the assistant's message of a run, with the run's metadata: at the thread's end, or before what was said after the
  * run, when the thread went on without it.

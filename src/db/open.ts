@@ -7,6 +7,7 @@ import deployments from './migrations/0003_deployments.sql' with { type: 'text' 
 import conversations from './migrations/0004_conversations.sql' with { type: 'text' }
 import environments from './migrations/0005_environments.sql' with { type: 'text' }
 import usageIndex from './migrations/0006_usage_index.sql' with { type: 'text' }
+import waiting from './migrations/0007_waiting.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -31,6 +32,7 @@ const migrations: readonly Migration[] = [
   sql(conversations),
   sql(environments),
   sql(usageIndex),
+  sql(waiting),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */
@@ -50,12 +52,14 @@ export function openDatabase(path: string): Database {
     db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
     useWriteAheadLog(db)
     db.run('pragma synchronous = normal')
-    db.run('pragma foreign_keys = on')
+    // A migration that makes a table anew drops the old one: with foreign keys on, that would delete all that refers to it.
+    db.run('pragma foreign_keys = off')
     // What a migration encrypts is not to stay readable in freed space, or in the log.
     db.run('pragma secure_delete = on')
     const isChanged = inTransaction(db, () => migrate(db, path))
     if (isChanged) db.run('pragma wal_checkpoint(truncate)')
     db.run('pragma secure_delete = off')
+    db.run('pragma foreign_keys = on')
     db.run(`pragma busy_timeout = ${OWN_WAIT_MS}`)
     return db
   } catch (error) {

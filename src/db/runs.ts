@@ -3,18 +3,21 @@ import type { RunRecord, RunStatus, Usage } from '../model/run.ts'
 import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
 
-const columns = `id, thread_id as threadId, sandbox_id as sandboxId, status, model, input_tokens as inputTokens,
+const columns = `id, thread_id as threadId, sandbox_id as sandboxId, status, message_id as messageId, profile, model, input_tokens as inputTokens,
   output_tokens as outputTokens, cost_usd as costUsd, started_at as startedAt, ended_at as endedAt`
 
 /** Stores a run that begins now. Throws when its thread or sandbox is gone. */
 export function insertRun(
   db: Database,
-  run: { id: string; threadId: string; sandboxId: string; background: boolean; model: string },
+  run: Pick<RunRecord, 'id' | 'threadId' | 'sandboxId' | 'messageId' | 'profile'> & {
+    background: boolean
+    model: string
+  },
 ): void {
   mustLast(db)
   db.query(
-    `insert into runs (id, thread_id, sandbox_id, status, background, model, started_at)
-     values ($id, $threadId, $sandboxId, 'active', $background, $model, $now)`,
+    `insert into runs (id, thread_id, sandbox_id, status, background, message_id, profile, model, started_at)
+     values ($id, $threadId, $sandboxId, 'active', $background, $messageId, $profile, $model, $now)`,
   ).run({ ...run, background: run.background ? 1 : 0, now: now() })
 }
 

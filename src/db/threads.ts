@@ -91,14 +91,15 @@ export function startThread(db: Database, id: string): void {
   ).run({ id, now: now() })
 }
 
-/** Notes that a run of the thread has ended. */
+/** Notes that a run of the thread has ended, or waits. */
 export function endThread(
   db: Database,
   id: string,
-  end: { status: 'completed' | 'error' | 'cancelled'; error: string | null },
+  end: { status: 'waiting' | 'completed' | 'error' | 'cancelled'; error: string | null },
 ): void {
   db.query(
-    'update threads set status = $status, error = $error, completed_at = $now, updated_at = $now where id = $id',
+    `update threads set status = $status, error = $error, completed_at = iif($status = 'waiting', null, $now), updated_at = $now
+     where id = $id`,
   ).run({ id, ...end, now: now() })
 }
 

@@ -1,6 +1,8 @@
 /** What an id begins with, before `_` and a UUIDv7. */
 export type IdPrefix =
   | 'agt' // agent
+  | 'apr' // approval
+  | 'brn' // branch
   | 'call' // model call
   | 'dep' // deployment
   | 'env' // environment

@@ -2,7 +2,7 @@ export interface Thread {
   id: string
   sandboxId: string
   name: string | null
-  status: 'active' | 'streaming' | 'completed' | 'error' | 'cancelled'
+  status: 'active' | 'streaming' | 'waiting' | 'completed' | 'error' | 'cancelled'
   error: string | null
   externalUserId?: string
   engineSessionId?: string

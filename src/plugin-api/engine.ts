@@ -22,7 +22,61 @@ export interface Turn {
   systemPrompt?: string
   /** The id that an earlier turn of this thread gave in a `session` event. */
   engineSessionId?: string
+  /** Present when the turn goes on with a reply that waited for answers. Only engines that support this get it. */
+  continues?: Continuation
 }
+
+/** What a waiting reply has got: the answers to the calls that it left open. */
+export interface Continuation {
+  /** The reply so far. The open calls are among its parts. `prompt` has the message that it answers, `history` what came before. */
+  reply: StoredMessage
+  /** In the order of the calls. */
+  answers: CallAnswer[]
+  /**
+   * Other messages followed the reply before the answers came: `history` has all of them, and `prompt` is empty. What was
+   * approved runs as a new call, in a new reply.
+   */
+  isLate: boolean
+}
+
+/** What became of a call that a turn left open. */
+export type CallAnswer = { callId: string; name: string; input: unknown } & (
+  | { type: 'approved' }
+  | { type: 'denied'; reason?: string }
+  /** The output of a client's tool. */
+  | { type: 'output'; output: unknown }
+  | { type: 'error'; error: string }
+)
+
+/** A tool that the client executes. Its call ends the turn as `waiting`. */
+export interface ClientTool {
+  description: string
+  /** A JSON schema. */
+  inputSchema: Readonly<Record<string, unknown>>
+}
+
+export interface Permission {
+  decision: 'allow' | 'ask' | 'deny'
+  /** For the person who is asked, or for the model when the call is denied. */
+  reason?: string
+}
+
+/** Decides which calls an engine may make, by the agent's and the chat's rules. */
+export interface Permissions {
+  /** `ask` comes only to engines that support approvals. */
+  decide(name: string, input: unknown): Permission
+}
+
+/** Messages that the user sends while a turn runs. */
+export interface Steering {
+  /** Takes what has come since, oldest first. The engine yields `steered` for each message that it has given to the model. */
+  take(): StoredMessage[]
+  /** Calls the listener when a message has come. Returns a function that ends this. */
+  onMessage(listener: () => void): () => void
+}
+
+/** What an engine can do beyond a plain turn. */
+export type EngineFeature = 'approvals' | 'clientTools' | 'steering'
 
 /** Where and how an engine works during one turn. */
 export interface EngineContext {
@@ -35,6 +89,11 @@ export interface EngineContext {
   /** Identifies the conversation, for an engine that keeps something between turns. Absent: nothing outlives the turn. */
   threadId?: string
   options: TurnOptions
+  permissions: Permissions
+  /** By name. Empty for an engine that does not support them. */
+  clientTools: Readonly<Record<string, ClientTool>>
+  /** Absent for an engine that does not support it. */
+  steering?: Steering
   /** Gives access to the turn's model. Throws an ApiError that says what is missing. Only an engine that needs a model calls it. */
   openModel(): ModelAccess
   /** Fetches from the server, under the sandbox's network rules. */
@@ -122,13 +181,25 @@ export type EngineEvent =
   /** What a running tool shows while it works. Readers see it live; it is not stored. Keep it as small and rare as a person can read. */
   | { type: 'tool-progress'; callId: string; data: Readonly<Record<string, unknown>> }
   | { type: 'tool-result'; callId: string; output: unknown; error?: string }
+  /** A person is to decide on this call: it follows the `tool-call`. The turn ends as `waiting`. */
+  | { type: 'approval-request'; callId: string; reason?: string }
+  /** An approved call is executed as soon as this event is taken: never before, and never again. */
+  | { type: 'tool-begin'; callId: string }
+  /** A file that the reply shows, such as a chart. `url`: a `data:` URL, or one of the server's own. */
+  | { type: 'file'; mediaType: string; url: string }
+  /** A page that the reply rests on. */
+  | { type: 'source'; id: string; url: string; title?: string }
+  /** A lasting part of the reply, of the type `data-NAME`. It takes the place of an earlier one of this name and id. */
+  | { type: 'data'; name: string; id: string; data: unknown }
+  /** The model has got this message of `steering`. */
+  | { type: 'steered'; messageId: string }
   | { type: 'usage'; inputTokens: number; outputTokens: number; costUsd?: number; model?: string }
   /** Readers see it live; it is not stored. The operator's log gets its level and code. */
   | { type: 'notice'; level: 'info' | 'warn'; code: string; text: string }
 
-/** How a turn ended. */
+/** How a turn ended. `waiting`: it left calls open, for a person's approval or for the client's tools. */
 export interface EngineEnd {
-  status: 'completed' | 'cancelled' | 'failed'
+  status: 'completed' | 'cancelled' | 'failed' | 'waiting'
   error?: { code: string; message: string }
 }
 
@@ -151,6 +222,8 @@ export type CheckContext = Pick<EngineContext, 'environment' | 'cwd' | 'env' | '
  */
 export interface Engine {
   readonly name: string
+  /** Absent: nothing beyond a plain turn. */
+  readonly supports?: readonly EngineFeature[]
   run(turn: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd>
   /** Throws an ApiError with a remedy when turns with these options cannot run in such an environment. */
   check?(context: CheckContext): Promise<void>

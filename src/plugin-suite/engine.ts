@@ -4,7 +4,7 @@ import { expectGrammar } from './grammar.ts'
 import type { Kit } from './kit.ts'
 import type { EngineContract, Scene } from './scene.ts'
 import { countSleepers } from './sleepers.ts'
-import { playTurn, type TurnInit } from './turn.ts'
+import { permissions, playTurn, type TurnInit } from './turn.ts'
 import { until } from './until.ts'
 
 export interface EngineUnderTest extends EngineContract {
@@ -190,7 +190,16 @@ export function describeEngine(
       const running = subject.engine.run(
         { prompt: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: prompt }] }], history: [] },
         {
-          ...{ environment, cwd: '/home/user', env: {}, options: {}, signal: abort.signal, fetch },
+          ...{
+            environment,
+            cwd: '/home/user',
+            env: {},
+            options: {},
+            signal: abort.signal,
+            fetch,
+            permissions,
+            clientTools: {},
+          },
           openModel: subject.openModel ?? (() => Promise.reject() as never),
         },
       )

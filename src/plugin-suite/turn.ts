@@ -5,11 +5,13 @@ import type {
   EngineEvent,
   Environment,
   MessagePart,
+  Permissions,
   StoredMessage,
   Turn,
 } from '../plugin-api/index.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import { createMessage } from '../stream/message.ts'
+import type { RunEvent } from '../stream/run-event.ts'
 import { createWriter } from '../stream/writer.ts'
 
 export interface TurnInit {
@@ -41,6 +43,9 @@ export const user = (parts: string | MessagePart[]): StoredMessage => ({
   parts: typeof parts === 'string' ? [{ type: 'text', text: parts }] : parts,
 })
 
+/** Allows every call. */
+export const permissions: Permissions = { decide: () => ({ decision: 'allow' }) }
+
 /** Runs one turn to its end in the way that a run does, through the writer. */
 export async function playTurn(init: TurnInit): Promise<TurnResult> {
   const { engine, environment, prompt, history = [], onEvent } = init
@@ -55,6 +60,8 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
     env: {},
     signal: new AbortController().signal,
     options: {},
+    permissions,
+    clientTools: {},
     openModel: () => {
       throw new Error('there is no model')
     },
@@ -76,9 +83,15 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
       return { end: value, events, chunks, parts, text, thread: [...history, message, answer] }
     }
     events.push(value)
-    take(writer.write(value))
+    take(writer.write(toRunEvent(value)))
     onEvent?.(value)
   }
+}
+
+/** As a server does it, with approvals named by their calls. */
+const toRunEvent = (event: EngineEvent): RunEvent => {
+  if (event.type === 'approval-request') return { ...event, approvalId: `apr_${event.callId}` }
+  return event.type === 'steered' ? { type: 'steering', id: event.messageId, parts: [] } : event
 }
 
 const toEnding = ({ status, error }: EngineEnd) =>

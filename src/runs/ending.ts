@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { insertChunks } from '../db/chunks.ts'
-import { newId } from '../db/id.ts'
-import { appendReply } from '../db/messages.ts'
+import { appendReply, replaceReply } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import { endRun, findLaterRun } from '../db/runs.ts'
 import { touchSandbox } from '../db/sandboxes.ts'
@@ -22,6 +21,9 @@ export interface EndingRun {
   chunks: number
   writer: Writer
   message: MessageBuilder
+  /** The id of the reply. `goesOn`: it is in the thread already. */
+  messageId: string
+  goesOn: boolean
 }
 
 /** Everything that a run's end changes. It is made once; storing it may take several tries. */
@@ -31,10 +33,17 @@ export interface PreparedEnding {
   store(db: Database): void
 }
 
-/** Closes the run's stream and message. `pending`: chunks that are not stored yet. */
-export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly Chunk[] = []): PreparedEnding {
+/**
+ * Closes the run's stream and message. `pending`: chunks that are not stored yet. A run that the server's end interrupts waits
+ * on when it has asked something.
+ */
+export function prepareEnding(run: EndingRun, asked: Ending, pending: readonly Chunk[] = []): PreparedEnding {
   for (const chunk of pending) run.message.apply(chunk)
-  const messageId = run.message.isEmpty ? undefined : newId('msg')
+  const messageId = run.message.isEmpty ? undefined : run.messageId
+  const ending: Ending =
+    asked.status === 'interrupted' && run.writer.waitingCalls.length > 0
+      ? { status: 'waiting', lostText: asked.errorText }
+      : asked
   const metadata = toMetadata(run, ending, messageId)
   const closing = run.writer.close(ending, metadata)
   for (const chunk of closing) run.message.apply(chunk)
@@ -46,7 +55,11 @@ export function prepareEnding(run: EndingRun, ending: Ending, pending: readonly 
     store: db =>
       inTransaction(db, () => {
         insertChunks(db, run.id, run.chunks + 1, chunks)
-        if (messageId !== undefined) appendReply(db, run.threadId, { id: messageId, runId: run.id, parts, metadata })
+        if (messageId !== undefined) {
+          const reply = { id: messageId, runId: run.id, parts, metadata }
+          if (run.goesOn) replaceReply(db, run.threadId, reply)
+          else appendReply(db, run.threadId, reply)
+        }
         endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
         // A thread that went on without this run has the status of its later run.
         if (!findLaterRun(db, run)) {

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { hasChunk, lastChunk, listChunks } from '../db/chunks.ts'
 import { frame } from '../stream/frame.ts'
+import { projectJson, type StreamProfile } from '../stream/project.ts'
 
 /** What a reader follows: stored frames, and a signal when there are more. */
 export interface ChunkSource {
@@ -36,7 +37,7 @@ const tailFrames = 256
 const pageBytes = 256 * 1024
 
 /** Makes an empty log. Readers at its end are served from a bounded tail in memory, others from the database. */
-export function createLog(db: Database, runId: string): Log {
+export function createLog(db: Database, runId: string, profile: StreamProfile): Log {
   const tail: Uint8Array[] = []
   const waiting = new Set<() => void>()
   let tailBytes = 0
@@ -61,7 +62,7 @@ export function createLog(db: Database, runId: string): Log {
       return state === 'ended' || state === 'lost'
     },
     read(after) {
-      if (after < count - tail.length) return storedPage(db, runId, after)
+      if (after < count - tail.length) return storedPage(db, { runId, profile }, after)
       if (after < count) return { bytes: joined(tail.slice(after - count)), last: count }
       if (state === 'lost' || state === 'failing') throw new Error('The end of this run could not be stored.')
       return undefined
@@ -79,7 +80,7 @@ export function createLog(db: Database, runId: string): Log {
     show(chunks) {
       for (const chunk of chunks) {
         count += 1
-        const bytes = frame(runId, count, chunk)
+        const bytes = toFrame({ runId, profile }, count, chunk)
         tail.push(bytes)
         tailBytes += bytes.length
       }
@@ -103,24 +104,34 @@ export const isBeyond = (db: Database, runId: string, after: number): boolean =>
   after > 0 && !hasChunk(db, runId, after)
 
 /** The log of a run that has ended. */
-export function openStoredLog(db: Database, runId: string): ChunkSource {
+export function openStoredLog(
+  db: Database,
+  { runId, profile }: { runId: string; profile: StreamProfile },
+): ChunkSource {
   const count = lastChunk(db, runId)
   return {
     ended: true,
-    read: after => (after < count ? storedPage(db, runId, after) : undefined),
+    read: after => (after < count ? storedPage(db, { runId, profile }, after) : undefined),
     wait: () => () => {},
     attach: () => () => {},
   }
 }
 
-function storedPage(db: Database, runId: string, after: number) {
+/** Empty for a chunk that the profile does not have: its number is skipped. */
+function toFrame({ runId, profile }: { runId: string; profile: StreamProfile }, seq: number, json: string): Uint8Array {
+  const projected = projectJson(json, profile)
+  return projected === undefined ? new Uint8Array() : frame(runId, seq, projected)
+}
+
+function storedPage(db: Database, source: { runId: string; profile: StreamProfile }, after: number) {
+  const { runId } = source
   const rows = listChunks(db, runId, after, pageBytes)
   const first = rows[0]?.seq
   const last = rows.at(-1)?.seq
   // It was purged while a reader waited, or deleted with its thread. A gap must never look like a complete stream.
   const isGap = first !== after + 1 && !(first === after + 1 + LOST_SEQS && hasChunk(db, runId, after))
   if (last === undefined || isGap) throw new Error('The log of this run is gone.')
-  return { bytes: joined(rows.map(row => frame(runId, row.seq, row.chunk))), last }
+  return { bytes: joined(rows.map(row => toFrame(source, row.seq, row.chunk))), last }
 }
 
 const joined = (frames: readonly Uint8Array[]): Uint8Array => {

@@ -48,6 +48,8 @@ export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000
       const page = source.read(position)
       if (page) {
         position = page.last
+        // A page may have nothing that the reader's profile has.
+        if (page.bytes.length === 0) continue
         return page.bytes
       }
       if (source.ended) return undefined

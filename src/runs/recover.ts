@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { listChunks } from '../db/chunks.ts'
+import { newId } from '../db/id.ts'
+import { findMessage } from '../db/messages.ts'
 import { usageOfRun } from '../db/model-calls.ts'
 import { saveRunUsage } from '../db/runs.ts'
 import type { RunRecord } from '../model/run.ts'
@@ -22,7 +24,9 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
       }
     }
   }
-  const rebuilt = rebuild(log())
+  const messageId = row.messageId ?? newId('msg')
+  const begun = findMessage(db, row.threadId, messageId)
+  const rebuilt = rebuild(log(), begun?.parts)
   const { inputTokens, outputTokens, costUsd } = row
   const model = row.model ?? 'unknown'
   // A model call may have been stored before its run counted it.
@@ -31,6 +35,8 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
   const run = {
     ...rebuilt,
     id: row.id,
+    messageId,
+    goesOn: begun !== undefined,
     threadId: row.threadId,
     sandboxId: row.sandboxId,
     model,

@@ -102,7 +102,9 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     const run = findRun(db, runId)
     if (!run?.endedAt || Date.parse(run.endedAt) + KEPT_MS < Date.now()) return undefined
     if (run.sandboxId !== sandboxId || (threadId !== undefined && run.threadId !== threadId)) return undefined
-    const body = isBeyond(db, runId, after) ? refuseReader() : readRun(openStoredLog(db, runId), after, heartbeatMs)
+    const body = isBeyond(db, runId, after)
+      ? refuseReader()
+      : readRun(openStoredLog(db, { runId, profile: run.profile }), after, heartbeatMs)
     return { runId, threadId: run.threadId, sandboxId, body }
   }
 

@@ -1,6 +1,7 @@
 import { settlesWithin } from '../async/timeout.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
+import { newId } from '../db/id.ts'
 import { lasting } from '../db/lasting.ts'
 import { appendMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
@@ -9,10 +10,12 @@ import { setEngineSession, startThread } from '../db/threads.ts'
 import { roundUsd } from '../db/usd.ts'
 import { ApiError } from '../errors.ts'
 import type { Usage } from '../model/run.ts'
-import type { EngineEnd, EngineEvent, StoredMessage } from '../plugin-api/index.ts'
+import type { EngineEnd, StoredMessage } from '../plugin-api/index.ts'
 import type { Chunk } from '../stream/chunk.ts'
-import { createMessage } from '../stream/message.ts'
-import { createWriter, type Ending } from '../stream/writer.ts'
+import { createMessage, type MessageBuilder } from '../stream/message.ts'
+import type { StreamProfile } from '../stream/project.ts'
+import type { RunEvent } from '../stream/run-event.ts'
+import { createWriter, type Ending, type Writer } from '../stream/writer.ts'
 import { prepareEnding } from './ending.ts'
 import { describeFault } from './fault.ts'
 import { keepStoring, type StoringOptions } from './keep-storing.ts'
@@ -28,10 +31,20 @@ export interface RunInit {
   background?: boolean
   /** Added to the thread in the transaction that makes the run. */
   messages?: readonly StoredMessage[]
+  /** The reply that the run goes on with, as it is stored. Absent: it makes a new one. */
+  reply?: StoredMessage
+  /** What was answered since the reply waited: part of the stream from its start. */
+  opening?: readonly RunEvent[]
+  /** The names of the tools that the client executes. */
+  clientTools?: readonly string[]
+  /** Default: contract. */
+  profile?: StreamProfile
+  /** Called in the transaction that stores an event's chunks. */
+  record?: (event: RunEvent, run: { id: string; messageId: string }) => void
 }
 
 /** Runs one turn of an engine. After an abort it ends within the grace time, with every process that it started dead. */
-export type Execute = (signal: AbortSignal, runId: string) => AsyncGenerator<EngineEvent, EngineEnd>
+export type Execute = (signal: AbortSignal, runId: string) => AsyncGenerator<RunEvent, EngineEnd>
 
 /** How a run ended, for the caller that cancelled it. */
 export interface Receipt {
@@ -60,6 +73,8 @@ export class Run {
   readonly threadId: string
   readonly sandboxId: string
   readonly background: boolean
+  /** The id of the reply, from its first chunk to the thread. */
+  readonly messageId: string
   /** What readers follow. */
   readonly log: Log
   /** Resolves when the run has ended and its closing chunks can be read. Never rejects. */
@@ -67,12 +82,14 @@ export class Run {
   readonly #resolve: (receipt: Receipt) => void
   readonly #host: RunHost
   readonly #abort = new AbortController()
-  readonly #writer = createWriter()
-  readonly #message = createMessage()
+  readonly #goesOn: boolean
+  readonly #record: RunInit['record']
+  readonly #writer: Writer
+  readonly #message: MessageBuilder
   readonly #usage: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
   readonly #startedAtMs = performance.now()
   #model: string
-  #events: AsyncGenerator<EngineEvent, EngineEnd> | undefined
+  #events: AsyncGenerator<RunEvent, EngineEnd> | undefined
   #requestedEnding: Ending | undefined
   #isOver = false
   /** Chunks that are not stored yet. */
@@ -92,16 +109,24 @@ export class Run {
     this.background = init.background ?? false
     this.#host = host
     this.#model = init.model ?? init.engine
-    this.log = createLog(host.db, id)
+    const { reply, profile = 'contract', clientTools = [] } = init
+    this.messageId = reply?.id ?? newId('msg')
+    this.#goesOn = reply !== undefined
+    this.#record = init.record
+    const before = reply?.parts ?? []
+    this.#writer = createWriter({ messageId: this.messageId, before, clientTools })
+    this.#message = createMessage(before)
+    this.log = createLog(host.db, id, profile)
     const { promise, resolve } = Promise.withResolvers<Receipt>()
     this.finished = promise
     this.#resolve = resolve
     inTransaction(host.db, () => {
-      const { threadId, sandboxId, background } = this
-      insertRun(host.db, { id, threadId, sandboxId, background, model: this.#model })
+      const { threadId, sandboxId, background, messageId } = this
+      insertRun(host.db, { id, threadId, sandboxId, background, messageId, profile, model: this.#model })
       appendMessages(host.db, threadId, init.messages ?? [])
       startThread(host.db, threadId)
       this.#pending = this.#writer.start()
+      for (const event of init.opening ?? []) this.#pending.push(...this.#writer.write(event))
       this.#store()
     })
     queueMicrotask(() => void this.#pump(execute))
@@ -151,7 +176,7 @@ export class Run {
       for (;;) {
         const step = await this.#events.next()
         if (this.#isOver) return
-        if (step.done) return this.#finish(toEnding(step.value))
+        if (step.done) return this.#finish(this.#toEnding(step.value))
         await this.#take(step.value)
         if (performance.now() - yieldedAtMs < YIELD_EVERY_MS) continue
         await new Promise(setImmediate)
@@ -166,20 +191,22 @@ export class Run {
     }
   }
 
-  async #take(event: EngineEvent): Promise<void> {
+  async #take(event: RunEvent): Promise<void> {
     if (event.type === 'notice') this.#host.log(`${this.id}: ${event.level} ${event.code}`)
     if (event.type === 'session' || event.type === 'usage') await this.#meter(event)
     // After an abort, text is no longer part of the reply; what the engine used still counts.
     else if (!this.#requestedEnding) {
-      this.#pending.push(...this.#writer.write(event))
-      await writeWhenFree(this.#host.db, () => this.#store())
+      const chunks = this.#writer.write(event)
+      if (chunks.length === 0) return
+      this.#pending.push(...chunks)
+      await writeWhenFree(this.#host.db, () => this.#store(event))
     }
     if (this.#characters > MAX_REPLY_CHARACTERS) {
       void this.#stop({ status: 'failed', errorText: 'The reply is longer than 64 MB, and was ended.' })
     }
   }
 
-  async #meter(event: Extract<EngineEvent, { type: 'session' | 'usage' }>): Promise<void> {
+  async #meter(event: Extract<RunEvent, { type: 'session' | 'usage' }>): Promise<void> {
     const { db } = this.#host
     if (event.model) this.#model = event.model
     if (event.type === 'usage') {
@@ -196,10 +223,17 @@ export class Run {
   }
 
   /** Stores the pending chunks and shows them to readers. Once the run is over, `#end` does this. */
-  #store(): void {
+  #store(event?: RunEvent): void {
     if (this.#pending.length === 0 || this.#isOver) return
     const lines = this.#pending.map(chunk => JSON.stringify(chunk))
-    insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
+    const insert = () => insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
+    const record = this.#record
+    if (!event || !record) insert()
+    else
+      inTransaction(this.#host.db, () => {
+        insert()
+        record(event, this)
+      })
     for (const line of lines) this.#characters += line.length
     for (const chunk of this.#pending) this.#message.apply(chunk)
     this.#pending = []
@@ -217,7 +251,8 @@ export class Run {
     const { id, threadId, sandboxId } = this
     const durationMs = Math.round(performance.now() - this.#startedAtMs)
     const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
-    const parts = { chunks: this.log.count, writer: this.#writer, message: this.#message }
+    const reply = { messageId: this.messageId, goesOn: this.#goesOn }
+    const parts = { ...reply, chunks: this.log.count, writer: this.#writer, message: this.#message }
     const prepared = prepareEnding({ ...state, ...parts }, ending, this.#pending)
     const isStored = await keepStoring(this.#host, this, prepared)
     this.#host.onEnd(this)
@@ -240,16 +275,17 @@ export class Run {
     }
   }
 
+  #toEnding({ status, error }: EngineEnd): Ending {
+    if (status === 'completed' || status === 'cancelled') return { status }
+    if (status === 'waiting' && this.#writer.waitingCalls.length > 0) return { status }
+    return { status: 'failed', errorText: error?.message ?? 'The agent failed.' }
+  }
+
   #explain(error: unknown): string {
     if (error instanceof ApiError) return error.message
     if (!this.#requestedEnding) this.#host.log(`${this.id}: the engine failed: ${describeFault(error)}`, 'error')
     return `The agent failed unexpectedly (${this.id}).`
   }
-}
-
-function toEnding({ status, error }: EngineEnd): Ending {
-  if (status === 'completed' || status === 'cancelled') return { status }
-  return { status: 'failed', errorText: error?.message ?? 'The agent failed.' }
 }
 
 const amount = (value: number | undefined) => (value !== undefined && Number.isFinite(value) && value > 0 ? value : 0)

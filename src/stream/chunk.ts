@@ -13,7 +13,7 @@ export interface RunMetadata {
   totalTokens: number
   model: string
   /** Present when the reply is not complete: how it ended. */
-  status?: 'cancelled' | 'failed' | 'interrupted'
+  status?: 'waiting' | 'cancelled' | 'failed' | 'interrupted'
 }
 
 /** The kinds of part whose content comes in deltas. */
@@ -24,9 +24,24 @@ interface Executed {
   providerExecuted?: true
 }
 
-/** One chunk of a UI-message stream, with only the types and fields that every client accepts. */
+/** How a stream ends, for clients that read it. `interrupted`: the server stopped. */
+export type FinishReason = 'stop' | 'tool-calls' | 'error' | 'interrupted' | 'other'
+
+/** The user's message that a running turn took up. */
+export interface SteeringPart {
+  type: 'text' | 'file'
+  [field: string]: unknown
+}
+
+/**
+ * One chunk of a UI-message stream as it is stored: of version 7 of the AI SDK. A reader gets what its profile has of it.
+ * Logs of old runs lack the optional fields.
+ */
 export type Chunk =
-  | { type: 'start' | 'start-step' | 'abort' | 'finish' }
+  | { type: 'start'; messageId?: string }
+  | { type: 'start-step' }
+  | { type: 'abort'; reason?: string }
+  | { type: 'finish'; finishReason?: FinishReason }
   | { type: `${PartKind}-start` | `${PartKind}-end`; id: string }
   | { type: `${PartKind}-delta`; id: string; delta: string }
   | ({ type: 'tool-input-start'; toolCallId: string; toolName: string } & Executed)
@@ -34,9 +49,17 @@ export type Chunk =
   | ({ type: 'tool-input-available'; toolCallId: string; toolName: string; input: unknown } & Executed)
   | ({ type: 'tool-output-available'; toolCallId: string; output: unknown } & Executed)
   | ({ type: 'tool-output-error'; toolCallId: string; errorText: string } & Executed)
+  | { type: 'tool-approval-request'; approvalId: string; toolCallId: string; reason?: string }
+  | { type: 'tool-approval-response'; approvalId: string; approved: boolean; reason?: string }
+  | { type: 'tool-output-denied'; toolCallId: string }
+  | { type: 'file'; mediaType: string; url: string }
+  | { type: 'source-url'; sourceId: string; url: string; title?: string }
+  | { type: 'steering-message'; id: string; parts: SteeringPart[] }
   | { type: 'message-metadata'; messageMetadata: RunMetadata }
   | { type: 'error'; errorText: string }
   | { type: `data-${string}`; data: unknown; transient: true }
+  /** A lasting part of the message. */
+  | { type: `data-${string}`; id: string; data: unknown; transient?: false }
 
 const stringFields: Readonly<Record<string, readonly string[]>> = {
   start: [],
@@ -54,6 +77,12 @@ const stringFields: Readonly<Record<string, readonly string[]>> = {
   'tool-input-available': ['toolCallId', 'toolName'],
   'tool-output-available': ['toolCallId'],
   'tool-output-error': ['toolCallId', 'errorText'],
+  'tool-approval-request': ['approvalId', 'toolCallId'],
+  'tool-approval-response': ['approvalId'],
+  'tool-output-denied': ['toolCallId'],
+  file: ['mediaType', 'url'],
+  'source-url': ['sourceId', 'url'],
+  'steering-message': ['id'],
   'message-metadata': [],
   error: ['errorText'],
 }

@@ -148,7 +148,15 @@ describe('sandboxes', () => {
       insertSandbox(db, { ...plain, teamId, id: newId('sbx'), environmentId: newId('env'), timeoutMs })
     const [short, , busy] = [make(1000), make(60_000), make(1000)]
     const thread = insertThread(db, { sandboxId: busy.id })
-    const run = { id: newId('run'), threadId: thread.id, sandboxId: busy.id, background: false, model: 'm' }
+    const ids = { threadId: thread.id, sandboxId: busy.id }
+    const run = {
+      id: newId('run'),
+      ...ids,
+      background: false,
+      messageId: null,
+      profile: 'contract' as const,
+      model: 'm',
+    }
     insertRun(db, run)
     const later = (ms: number) => new Date(Date.parse(short.lastUsedAt) + ms)
     expect(listExpiredSandboxes(db, later(990))).toEqual([])
@@ -209,7 +217,7 @@ describe('threads', () => {
     const nothing = { inputTokens: null, outputTokens: null, totalTokens: null, totalCostUsd: null, durationMs: null }
     expect(threadUsage(db, thread.id)).toEqual(nothing)
     const ids = { threadId: thread.id, sandboxId: thread.sandboxId }
-    insertRun(db, { id: newId('run'), ...ids, background: false, model: 'm' })
+    insertRun(db, { id: newId('run'), ...ids, background: false, messageId: null, profile: 'contract', model: 'm' })
     expect(threadUsage(db, thread.id)).toEqual(nothing)
   })
 })

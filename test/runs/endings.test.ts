@@ -3,16 +3,16 @@ import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, threadUsage } from '../../src/db/threads.ts'
 import { ApiError } from '../../src/errors.ts'
-import type { EngineEvent } from '../../src/plugin-api/index.ts'
+import type { RunEvent } from '../../src/stream/run-event.ts'
 import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()
 
-const bash: EngineEvent = { type: 'tool-call', callId: 'c', name: 'Bash', input: { command: 'sleep 9' } }
+const bash: RunEvent = { type: 'tool-call', callId: 'c', name: 'Bash', input: { command: 'sleep 9' } }
 
 interface Scenario {
   name: string
-  before?: EngineEvent[]
+  before?: RunEvent[]
   end: (engine: Puppet, cancel: () => unknown) => unknown
   /** The types after `start`. */
   types: string[]

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { findThread } from '../../src/db/threads.ts'
 import type { ChunkSource } from '../../src/runs/log.ts'
 import { readRun } from '../../src/runs/reader.ts'
+import { projectJson } from '../../src/stream/project.ts'
 import { cleanUpAfterEach, type Frame, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()
@@ -19,7 +20,7 @@ test('a chunk that a reader sees is committed', async () => {
   let seen = 0
   const { frames } = await read(runs.watch(run).body, reading => {
     for (const { seq, chunk } of reading.frames.slice(seen)) {
-      expect(JSON.parse(stored.get(run.id, seq)?.chunk ?? 'null')).toEqual(chunk)
+      expect(projectJson(stored.get(run.id, seq)?.chunk ?? 'null', 'contract')).toBe(JSON.stringify(chunk))
       if (chunk.type === 'message-metadata') expect(status.get(run.id)?.status).toBe('completed')
     }
     seen = reading.frames.length

@@ -10,9 +10,10 @@ import { ensureTeam } from '../../src/db/teams.ts'
 import { insertThread } from '../../src/db/threads.ts'
 import type { Sandbox } from '../../src/model/sandbox.ts'
 import type { Thread } from '../../src/model/thread.ts'
-import type { EngineEnd, EngineEvent } from '../../src/plugin-api/index.ts'
+import type { EngineEnd } from '../../src/plugin-api/index.ts'
 import { createRuns, type Runs, type RunsOptions } from '../../src/runs/registry.ts'
 import type { Execute, RunInit } from '../../src/runs/run.ts'
+import type { RunEvent } from '../../src/stream/run-event.ts'
 
 const cleanups: (() => unknown)[] = []
 
@@ -85,7 +86,7 @@ export function scene(options: Partial<RunsOptions> = {}): Scene {
 /** An engine that does what the test says, when it says it. */
 export interface Puppet {
   execute: Execute
-  say(...events: EngineEvent[]): void
+  say(...events: RunEvent[]): void
   end(end?: EngineEnd): void
   throw(error: unknown): void
   readonly signal: AbortSignal
@@ -97,7 +98,7 @@ export interface Puppet {
 }
 
 export function puppet({ deaf = false } = {}): Puppet {
-  type Step = { event: EngineEvent } | { end: EngineEnd } | { error: unknown }
+  type Step = { event: RunEvent } | { end: EngineEnd } | { error: unknown }
   const steps: Step[] = []
   let wake = () => {}
   let idle = Promise.withResolvers<void>()
@@ -148,7 +149,7 @@ export function puppet({ deaf = false } = {}): Puppet {
   }
 }
 
-export const text = (delta: string, id = 't'): EngineEvent => ({ type: 'text', id, delta })
+export const text = (delta: string, id = 't'): RunEvent => ({ type: 'text', id, delta })
 
 export interface Frame {
   id: string

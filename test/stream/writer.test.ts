@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import type { EngineEvent } from '../../src/plugin-api/index.ts'
 import type { Chunk, RunMetadata } from '../../src/stream/chunk.ts'
 import { parseChunk } from '../../src/stream/chunk.ts'
 import { createMessage, textOf } from '../../src/stream/message.ts'
+import { projectJson } from '../../src/stream/project.ts'
 import { rebuild } from '../../src/stream/rebuild.ts'
+import type { RunEvent } from '../../src/stream/run-event.ts'
 import { createWriter, type Ending } from '../../src/stream/writer.ts'
 
 const metadata: RunMetadata = {
@@ -19,25 +20,25 @@ const metadata: RunMetadata = {
   model: 'm',
 }
 
-const text = (id: string, delta: string): EngineEvent => ({ type: 'text', id, delta })
-const reasoning = (id: string, delta: string): EngineEvent => ({ type: 'reasoning', id, delta })
-const call = (callId: string, name = 'Bash', input: unknown = { command: 'ls' }): EngineEvent => ({
+const text = (id: string, delta: string): RunEvent => ({ type: 'text', id, delta })
+const reasoning = (id: string, delta: string): RunEvent => ({ type: 'reasoning', id, delta })
+const call = (callId: string, name = 'Bash', input: unknown = { command: 'ls' }): RunEvent => ({
   type: 'tool-call',
   callId,
   name,
   input,
 })
-const input = (callId: string, delta: string): EngineEvent => ({ type: 'tool-input', callId, name: 'Bash', delta })
-const result = (callId: string, output: unknown, error?: string): EngineEvent => ({
+const input = (callId: string, delta: string): RunEvent => ({ type: 'tool-input', callId, name: 'Bash', delta })
+const result = (callId: string, output: unknown, error?: string): RunEvent => ({
   type: 'tool-result',
   callId,
   output,
   ...(error !== undefined && { error }),
 })
 
-const progress = (callId: string, text: string): EngineEvent => ({ type: 'tool-progress', callId, data: { text } })
+const progress = (callId: string, text: string): RunEvent => ({ type: 'tool-progress', callId, data: { text } })
 
-function write(events: EngineEvent[], ending: Ending = { status: 'completed' }): Chunk[] {
+function write(events: RunEvent[], ending: Ending = { status: 'completed' }): Chunk[] {
   const writer = createWriter()
   return [...writer.start(), ...events.flatMap(event => writer.write(event)), ...writer.close(ending, metadata)]
 }
@@ -59,7 +60,7 @@ function withoutMark({
 const body = (chunks: Chunk[]) => chunks.slice(1, -2).map(brief)
 
 describe('events become chunks', () => {
-  const scenarios: [string, EngineEvent[], string[]][] = [
+  const scenarios: [string, RunEvent[], string[]][] = [
     ['nothing said, no part', [], []],
     [
       'a part opens at its first delta that is not empty',
@@ -226,7 +227,7 @@ describe('endings', () => {
     })
 
   test('a normal reply, to the byte', () => {
-    expect(write([text('t', 'Hello')]).map(chunk => JSON.stringify(chunk))).toEqual([
+    expect(write([text('t', 'Hello')]).map(chunk => projectJson(JSON.stringify(chunk), 'contract'))).toEqual([
       '{"type":"start"}',
       '{"type":"text-start","id":"text-1"}',
       '{"type":"text-delta","id":"text-1","delta":"Hello"}',
@@ -271,9 +272,9 @@ const chance = (seed: number) => () => {
   return seed / 2147483648
 }
 
-function randomEvents(random: () => number): EngineEvent[] {
+function randomEvents(random: () => number): RunEvent[] {
   const id = () => `${Math.floor(random() * 3)}`
-  const makers: (() => EngineEvent)[] = [
+  const makers: (() => RunEvent)[] = [
     () => text(id(), random() < 0.2 ? '' : 't'),
     () => reasoning(id(), 'r'),
     () => ({ type: 'part-end', id: id() }),

@@ -18,6 +18,7 @@ import { choosePlace, type PlaceRequest } from './chat-place.ts'
 import { planTurn } from './plan-turn.ts'
 import { cutThread } from './threads.ts'
 import { runTurn } from './turn.ts'
+import { toRunEvents } from './turn-events.ts'
 import { type ChatOptions, limitToAgent } from './turn-options.ts'
 
 export interface ChatRequest extends Posted, PlaceRequest {
@@ -104,7 +105,7 @@ const startRun = (
       messages,
       ...(model !== undefined && { model }),
     }
-    return runtime.runs.start(init, (signal, runId) => runTurn(runtime, chat, { signal, runId }))
+    return runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId })))
   })
 
 /** Throws invalid_request when the server has no engine of the agent's. */

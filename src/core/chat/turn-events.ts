@@ -1,14 +1,28 @@
+import { newId } from '../../db/id.ts'
 import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
+import type { RunEvent } from '../../stream/run-event.ts'
+
+/** A turn as a run takes it. */
+export type RunEvents = AsyncGenerator<RunEvent, EngineEnd>
 
 /** What an engine's turn yields, and how it ended. */
 export type TurnEvents = AsyncGenerator<EngineEvent, EngineEnd>
 
+/** Gives an id to each approval that an engine asks for. */
+export const toRunEvents = (events: TurnEvents): RunEvents =>
+  mapTurn<RunEvent>(events, event => {
+    if (event.type === 'approval-request') return { ...event, approvalId: newId('apr') }
+    // The message is in the thread by then.
+    if (event.type === 'steered') return { type: 'steering', id: event.messageId, parts: [] }
+    return event
+  })
+
 /** Passes a turn on with each event as `onEvent` returns it. Shows the end to `onEnd`. Closes `events` when it is left. */
-export async function* mapTurn(
+export async function* mapTurn<Mapped = EngineEvent>(
   events: TurnEvents,
-  onEvent: (event: EngineEvent) => EngineEvent,
+  onEvent: (event: EngineEvent) => Mapped,
   onEnd: (end: EngineEnd) => void = () => {},
-): TurnEvents {
+): AsyncGenerator<Mapped, EngineEnd> {
   try {
     for (let step = await events.next(); ; step = await events.next()) {
       if (step.done) {

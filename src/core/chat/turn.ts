@@ -58,6 +58,8 @@ export async function* runTurn(
     signal,
     threadId,
     options,
+    permissions: { decide: () => ({ decision: 'allow' }) },
+    clientTools: {},
     openModel: model.access,
     fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
   })

@@ -13,6 +13,8 @@ export async function toolsIn({ environment }: TestSandbox): Promise<UseTool> {
   const { programs } = await probeSandbox({
     ...common,
     options: {},
+    permissions: { decide: () => ({ decision: 'allow' }) },
+    clientTools: {},
     fetch,
     openModel: () => {
       throw new Error('no model')
