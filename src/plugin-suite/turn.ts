@@ -12,7 +12,7 @@ import type {
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import { createMessage } from '../stream/message.ts'
 import type { RunEvent } from '../stream/run-event.ts'
-import { createWriter } from '../stream/writer.ts'
+import { createWriter, type Ending } from '../stream/writer.ts'
 
 export interface TurnInit {
   engine: Engine
@@ -94,7 +94,7 @@ const toRunEvent = (event: EngineEvent): RunEvent => {
   return event.type === 'steered' ? { type: 'steering', id: event.messageId, parts: [] } : event
 }
 
-const toEnding = ({ status, error }: EngineEnd) =>
+const toEnding = ({ status, error }: EngineEnd): Ending =>
   status === 'failed' ? { status, errorText: error?.message ?? 'failed' } : { status }
 
 const metadata: RunMetadata = {
