@@ -8,6 +8,7 @@ export const aiSdk: Plugin = { name: 'ai-sdk', engine: () => engine }
 
 const engine: Engine = {
   name: 'ai-sdk',
+  supports: ['approvals', 'clientTools'],
   async *run(turn, context) {
     const { runTurn } = await import('./turn.ts')
     return yield* runTurn(turn, context)

@@ -1,5 +1,5 @@
 import type { SystemModelMessage, ToolSet } from 'ai'
-import type { EngineEnd, EngineEvent } from '../../src/plugin-api/index.ts'
+import type { EngineContext, EngineEnd, EngineEvent } from '../../src/plugin-api/index.ts'
 import { compact } from './context/compact.ts'
 import type { ContextEntry } from './context/context-entries.ts'
 import { toolEntries } from './context/history.ts'
@@ -7,6 +7,7 @@ import type { CallIds } from './model/call-ids.ts'
 import { failed } from './model/failure.ts'
 import type { Model } from './model/model.ts'
 import { callModel } from './model/model-call.ts'
+import { sortCalls } from './tools/asking.ts'
 import { runCalls } from './tools/run-calls.ts'
 import type { Tool, ToolContext } from './tools/tool.ts'
 
@@ -25,12 +26,14 @@ export interface LoopInit {
   tools: ReadonlyMap<string, Tool>
   toolSet: ToolSet
   toolContext: Omit<ToolContext, 'progress'>
+  permissions: EngineContext['permissions']
+  clientTools: EngineContext['clientTools']
   callIds: CallIds
   /** The most model calls. */
   maxTurns?: number
 }
 
-/** Calls the model and runs its tool calls, again and again, until an answer has no tool call. */
+/** Calls the model and runs its tool calls, again and again, until an answer has no tool call, or one that has to wait. */
 export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, EngineEnd> {
   const { model, system, fixedTokens, tools, toolSet, toolContext, callIds, maxTurns = DEFAULT_MAX_TURNS } = init
   const { signal } = toolContext
@@ -50,8 +53,11 @@ export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, Engi
       }
       return { status: 'completed' }
     }
-    const results = yield* runCalls(calls, tools, toolContext)
+    const { now, questions, isWaiting } = sortCalls(calls, tools, init)
+    yield* questions
+    const results = yield* runCalls(now, tools, toolContext)
     if (signal.aborted) return { status: 'cancelled' }
+    if (isWaiting) return { status: 'waiting' }
     if (message) entries.push({ message, key })
     entries.push(...toolEntries(results, key, model.wire))
   }

@@ -1,6 +1,7 @@
-import { type ToolSet, tool as toSdkTool } from 'ai'
+import { jsonSchema, type ToolSet, tool as toSdkTool } from 'ai'
 import { messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
+import { takeAnswers } from './answers.ts'
 import { estimateTextTokens } from './context/context-entries.ts'
 import { toEntries } from './context/history.ts'
 import { probeSandbox } from './context/probe-sandbox.ts'
@@ -42,18 +43,30 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
       isPlanMode: context.options.permissionMode === 'plan',
       ...(turn.systemPrompt !== undefined && { systemPrompt: turn.systemPrompt }),
     })
-    const entries = toEntries([...turn.history, ...turn.prompt], model.wire)
+    const { permissions, clientTools, signal } = context
+    const toolMap = new Map(tools.map(tool => [tool.name, tool]))
+    const toolContext = { ...context, programs: facts.programs }
+    const callIds = createCallIds(listCallIds(turn))
+    const answering = { tools: toolMap, toolContext, callIds }
+    const answered = turn.continues ? yield* takeAnswers(turn.continues, answering) : []
+    if (signal.aborted) return { status: 'cancelled' }
+    const entries = toEntries([...turn.history, ...turn.prompt, ...answered], model.wire)
     return yield* runLoop({
       model,
       system: systemMessage(model, prompt),
-      fixedTokens: estimateTextTokens(prompt) + estimateTextTokens(JSON.stringify(tools)),
+      fixedTokens: estimateTextTokens(prompt) + estimateTextTokens(JSON.stringify(tools) + JSON.stringify(clientTools)),
       entries,
-      tools: new Map(tools.map(tool => [tool.name, tool])),
-      toolSet: Object.fromEntries(
-        tools.map(({ name, description, inputSchema }) => [name, toSdkTool({ description, inputSchema })]),
-      ) satisfies ToolSet,
-      toolContext: { ...context, programs: facts.programs },
-      callIds: createCallIds(listCallIds(turn)),
+      tools: toolMap,
+      toolSet: {
+        ...Object.fromEntries(
+          tools.map(({ name, description, inputSchema }) => [name, toSdkTool({ description, inputSchema })]),
+        ),
+        ...toToolSet(clientTools),
+      },
+      toolContext,
+      permissions,
+      clientTools,
+      callIds,
       ...(context.options.maxTurns !== undefined && { maxTurns: context.options.maxTurns }),
     })
   } catch (error) {
@@ -64,7 +77,16 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
   }
 }
 
-const listCallIds = ({ history, prompt }: Turn): string[] =>
-  [...history, ...prompt].flatMap(({ parts }) =>
+/** The tools of the client, for the model. */
+const toToolSet = (clientTools: EngineContext['clientTools']): ToolSet =>
+  Object.fromEntries(
+    Object.entries(clientTools).map(([name, { description, inputSchema }]) => [
+      name,
+      toSdkTool({ description, inputSchema: jsonSchema(inputSchema) }),
+    ]),
+  )
+
+const listCallIds = ({ history, prompt, continues }: Turn): string[] =>
+  [...history, ...prompt, ...(continues ? [continues.reply] : [])].flatMap(({ parts }) =>
     parts.flatMap(({ toolCallId }) => (typeof toolCallId === 'string' ? [toolCallId] : [])),
   )

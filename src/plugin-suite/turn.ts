@@ -1,4 +1,5 @@
 import type {
+  CallAnswer,
   Engine,
   EngineContext,
   EngineEnd,
@@ -50,8 +51,10 @@ export const permissions: Permissions = { decide: () => ({ decision: 'allow' }) 
 export async function playTurn(init: TurnInit): Promise<TurnResult> {
   const { engine, environment, prompt, history = [], onEvent } = init
   const message = user(prompt)
-  const writer = createWriter()
-  const reply = createMessage()
+  const continues = init.turn?.continues
+  const before = continues && !continues.isLate ? continues.reply.parts : []
+  const writer = createWriter({ before, clientTools: Object.keys(init.context?.clientTools ?? {}) })
+  const reply = createMessage(before)
   const events: EngineEvent[] = []
   const chunks: Chunk[] = writer.start()
   const context: EngineContext = {
@@ -68,11 +71,13 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
     fetch: (url, options) => fetch(url, options),
     ...init.context,
   }
-  const running = engine.run({ prompt: [message], history, ...init.turn }, context)
+  const turn: Turn = { prompt: continues?.isLate ? [] : [message], history, ...init.turn }
+  const running = engine.run(turn, context)
   const take = (made: Chunk[]) => {
     chunks.push(...made)
     for (const chunk of made) reply.apply(chunk)
   }
+  for (const event of continues && !continues.isLate ? toOpening(continues.answers) : []) take(writer.write(event))
   for (;;) {
     const { value, done } = await running.next()
     if (done) {
@@ -93,6 +98,16 @@ const toRunEvent = (event: EngineEvent): RunEvent => {
   if (event.type === 'approval-request') return { ...event, approvalId: `apr_${event.callId}` }
   return event.type === 'steered' ? { type: 'steering', id: event.messageId, parts: [] } : event
 }
+
+/** What a server writes into the stream of a turn that goes on. */
+const toOpening = (answers: readonly CallAnswer[]): RunEvent[] =>
+  answers.map(answer => {
+    const { callId } = answer
+    if (answer.type === 'output') return { type: 'tool-result', callId, output: answer.output }
+    if (answer.type === 'error') return { type: 'tool-result', callId, output: null, error: answer.error }
+    const approved = answer.type === 'approved'
+    return { type: 'approval-response', callId, approvalId: `apr_${callId}`, approved }
+  })
 
 const toEnding = ({ status, error }: EngineEnd): Ending =>
   status === 'failed' ? { status, errorText: error?.message ?? 'failed' } : { status }

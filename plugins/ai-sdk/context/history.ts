@@ -18,7 +18,7 @@ export function toEntries(messages: readonly StoredMessage[], wire: ModelAccess[
       entries.push(...fromUser(message, wire))
       continue
     }
-    for (const part of splitAnswers(message.parts, ends)) {
+    for (const part of splitAnswers(message.parts.filter(isSaid), ends)) {
       const summary = part.length === 1 && part[0] ? readSummary(part[0]) : undefined
       if (!summary) {
         entries.push(...fromAssistant(part, message.id, wire))
@@ -90,6 +90,12 @@ function splitAnswers(parts: readonly MessagePart[], ends: ReadonlySet<string>):
   return groups
 }
 
+/** Other parts, such as files and borders of steps, are for people. */
+const isSaid = (part: MessagePart): boolean => part.type === 'text' || part.type === 'reasoning' || isTool(part)
+
+/** The server asks by such a call whether it may spend more. The model never made it. */
+const BUDGET_TOOL = 'Budget'
+
 const isTool = ({ type, toolCallId }: MessagePart): boolean =>
   type.startsWith('tool-') && typeof toolCallId === 'string'
 
@@ -100,11 +106,10 @@ function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: M
     if (part.type === 'text' && typeof part.text === 'string' && part.text !== '') {
       content.push({ type: 'text', text: part.text })
     }
-    if (!isTool(part) || (part.state !== 'output-available' && part.state !== 'output-error')) continue
+    const output = isTool(part) ? readOutcome(part) : undefined
+    if (!output) continue
     const call = { toolCallId: cleanCallId(String(part.toolCallId)), toolName: part.type.slice('tool-'.length) }
     const input = objectOf(part.input) ?? {}
-    const output =
-      part.state === 'output-error' ? toModelError(String(part.errorText)) : toModelOutput(part.output ?? null)
     content.push({ type: 'tool-call', ...call, input })
     results.push({ type: 'tool-result', ...call, output })
   }
@@ -112,6 +117,26 @@ function fromAssistant(parts: readonly MessagePart[], messageId: string, wire: M
   const key = results.at(-1)?.toolCallId ?? messageId
   const answer: ContextEntry = { message: { role: 'assistant', content }, key }
   return results.length === 0 ? [answer] : [answer, ...toolEntries(results, key, wire)]
+}
+
+/** What a call came to, for the model: every call that it made needs a result. Undefined for a part that is no call of its own. */
+function readOutcome({ type, state, output, errorText, approval }: MessagePart): ToolResultPart['output'] | undefined {
+  if (type === `tool-${BUDGET_TOOL}`) return undefined
+  const { approved, reason } = objectOf(approval) ?? {}
+  switch (state) {
+    case 'output-available':
+      return toModelOutput(output ?? null)
+    case 'output-error':
+      return toModelError(String(errorText))
+    case 'output-denied':
+      return toModelError(`The user denied this call.${typeof reason === 'string' ? ` Reason: ${reason}` : ''}`)
+    case 'approval-requested':
+      return toModelError("This call waits for the user's approval and has not run.")
+    case 'approval-responded':
+      return toModelError(approved === true ? 'This call was approved later.' : 'The user denied this call.')
+    default:
+      return undefined
+  }
 }
 
 /** The results of an answer's calls. OpenAI's chat API takes only text as a result: images follow in a user message. */
