@@ -1,0 +1,36 @@
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import type { AgentServer } from '../support/agent-server.ts'
+import type { ChatPage, PageOptions, useBrowser } from './browser.ts'
+import type { AiVersion } from './pages.ts'
+
+/** A thread in a sandbox of its own, open in a page with a token of the end user who may see it. */
+export type Scene = ChatPage & {
+  readonly sandboxId: string
+  readonly threadId: string
+  /** How each run of the thread stands, the oldest first. */
+  runs(): string[]
+  /** The thread as the server has it. */
+  thread(): Promise<any>
+}
+
+export const useScene =
+  ({ server }: AgentServer, browser: ReturnType<typeof useBrowser>) =>
+  async (version: AiVersion, options: Partial<PageOptions> = {}): Promise<Scene> => {
+    const agent = options.agent ?? 'coder'
+    const userId = `user-${crypto.randomUUID()}`
+    const sandboxId = await server.sandbox({ agent, externalUserId: userId })
+    const { token } = (await server.ask('POST', '/v1/tokens', { agent, userId })).body
+    const { body: thread } = await server.ask('POST', `/v1/sandboxes/${sandboxId}/threads`, {}, { key: token })
+    const place = { sandboxId, threadId: thread.id as string }
+    const chat = await browser.open(version, { server: server.url, agent, token, ...place, ...options })
+    return Object.assign(chat, {
+      ...place,
+      runs() {
+        using db = new Database(join(server.dataDirectory, 'threadbox.db'), { readonly: true })
+        const runs = db.query<{ status: string }, [string]>('select status from runs where thread_id = ? order by id')
+        return runs.all(place.threadId).map(({ status }) => status)
+      },
+      thread: async () => (await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads/${place.threadId}`)).body,
+    })
+  }
