@@ -1,4 +1,4 @@
-import type { EngineEvent, StoredMessage } from '../../plugin-api/index.ts'
+import type { EngineEvent, MessagePart, StoredMessage } from '../../plugin-api/index.ts'
 import { mapTurn, type TurnEvents } from './turn-events.ts'
 
 /** Lists every tool call of these messages. */
@@ -9,14 +9,26 @@ export const listCallIds = (messages: readonly StoredMessage[]): string[] =>
 
 /**
  * Passes a turn on with an id of its own for each tool call: engines and providers begin anew with every turn, or every
- * answer, and clients find a call in a thread by its id.
+ * answer, and clients find a call in a thread by its id. `reply`: the parts of the reply that the turn goes on with, whose open
+ * calls keep their ids.
  */
-export function withOwnCallIds(events: TurnEvents, taken: Iterable<string>): TurnEvents {
+export function withOwnCallIds(
+  events: TurnEvents,
+  taken: Iterable<string>,
+  reply: readonly MessagePart[] = [],
+): TurnEvents {
   const used = new Set(taken)
   const known = new Map<string, { id: string; isDone: boolean }>()
+  for (const { toolCallId: id, state } of reply) {
+    if (typeof id !== 'string') continue
+    used.add(id)
+    known.set(id, { id, isDone: String(state).startsWith('output-') })
+  }
 
   function chooseId({ type, callId }: Extract<EngineEvent, { callId: string }>): string {
     const found = known.get(callId)
+    // What begins may be a call of an earlier reply, which was approved late.
+    if (type === 'tool-begin') return found?.id ?? callId
     const isAnother = found?.isDone && (type === 'tool-call' || type === 'tool-input')
     if (found && !isAnother) {
       found.isDone ||= type === 'tool-result'

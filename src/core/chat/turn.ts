@@ -11,6 +11,7 @@ import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
 import { failedByTools, takeToolsLog, withOwnTools } from './own-tools.ts'
+import { withShownParts } from './shown-parts.ts'
 import { mapTurn, type TurnEvents } from './turn-events.ts'
 
 /** What one turn is, decided before its run starts. */
@@ -63,9 +64,11 @@ export async function* runTurn(
     openModel: model.access,
     fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
   })
-  const identified = withOwnCallIds(events, listCallIds([...turn.history, ...turn.prompt]))
+  const { history, prompt, continues } = turn
+  const reply = continues && !continues.isLate ? continues.reply.parts : []
+  const identified = withOwnCallIds(events, listCallIds([...history, ...prompt]), reply)
   try {
-    return yield* metered(logged(identified, addLine), model, signal)
+    return yield* metered(logged(withShownParts(identified, reply), addLine), model, signal)
   } finally {
     if (sandbox.bundle !== undefined) {
       const text = await takeToolsLog(environment)
