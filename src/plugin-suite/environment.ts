@@ -2,6 +2,7 @@ import { newId } from '../db/id.ts'
 import { runCommand } from '../environment/run-command.ts'
 import type { Kit } from './kit.ts'
 import type { BackendSubject } from './subject.ts'
+import { until } from './until.ts'
 
 /** Tests an environment from its creation to its end, also across a restart of the server. */
 export function describeEnvironment({ describe, test, expect }: Kit, subject: BackendSubject): void {
@@ -41,6 +42,7 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
     test('is found by another instance of the backend, with what runs in it', async () => {
       const made = await create()
       await runCommand(made, { command: 'echo here > /tmp/f; sleep 7107 &' })
+      await until(async () => (await sleepers('7107', made)) === 1)
       await subject.backend.close()
       subject.backend = await open()
       expect(await subject.backend.list()).toContain(made.id)

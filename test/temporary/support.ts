@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
-import { existsSync, globSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { leftovers } from '../support/leftovers.ts'
 import { type CommandResult, executable, patiently, plainEnvironment, temporaryDirectory } from '../support/server.ts'
@@ -23,7 +23,6 @@ export function useOneOffs(): OneOffs {
   patiently()
   const root = temporaryDirectory()
   const [directory, data] = [join(root, 'work'), join(root, 'data')]
-  const probesBefore = new Set(globSync('/sys/fs/cgroup/{,*/}threadbox/probe-*'))
   const oneOffs: OneOffs = {
     directory,
     spawn(args, { stdin = '', env = {} } = {}) {
@@ -43,7 +42,8 @@ export function useOneOffs(): OneOffs {
     },
     left: async () => {
       // Of those that had been killed while they looked what they may limit.
-      const probes = globSync('/sys/fs/cgroup/{,*/}threadbox/probe-*').filter(path => !probesBefore.has(path))
+      const key = Bun.hash(realpathSync(data)).toString(36)
+      const probes = globSync(`/sys/fs/cgroup/{,*/}threadbox/probe-${key}-*`)
       const dead = probes.filter(path => !existsSync(`/proc/${path.split('-').at(-1)}`))
       return [...(await leftovers(`${data}/`)), ...readdirSync(data), ...dead]
     },

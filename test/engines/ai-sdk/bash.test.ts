@@ -72,7 +72,7 @@ describe('Bash', () => {
     const [, pid] = /kill (\d+)/.exec(output) ?? []
     await until(async () => (await sandbox.shell(`cat ${log}`)) === "it's up\n")
     expect(await sandbox.shell(`kill -0 ${pid} && echo alive`)).toBe('alive\n')
-    expect(await sandbox.sleepers('7402')).toBe(1)
+    await until(async () => (await sandbox.sleepers('7402')) === 1)
     abort.abort()
     await until(async () => (await sandbox.sleepers('7402')) === 0)
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { bytesInUse } from '../../support/memory.ts'
 import { allWires } from '../../support/model-server.ts'
 import { bash, codesOf, openStage } from './stage.ts'
 
@@ -109,21 +110,20 @@ describe('the system prompt', () => {
 
 test('a turn of 500 calls holds little', async () => {
   let step = 0
+  let peak = 0
   const answer = ({ tools }: { tools: string[] }) => {
     if (tools.length === 0) return { text: 'SUMMARY' }
+    if (step % 100 === 99) peak = Math.max(peak, bytesInUse())
     return step++ < 500 ? { text: 'Next. ', calls: [bash('head -c 4000 /dev/zero | tr "\\0" a')] } : { text: 'Done.' }
   }
   model.play(...Array.from({ length: 520 }, () => answer))
   const keep = model.requests.push.bind(model.requests)
   // The server's own record of 500 growing requests is not what is measured.
   model.requests.push = (...requests) => keep(...requests.splice(0, 0))
-  Bun.gc(true)
-  const beforeBytes = process.memoryUsage().rss
+  const before = bytesInUse()
   const { end, parts } = await play({ options: { maxTurns: 600 } })
-  Bun.gc(true)
-  const grownMb = (process.memoryUsage().rss - beforeBytes) / 1024 / 1024
   expect([end.status, parts.filter(({ type }) => type === 'tool-Bash').length]).toEqual(['completed', 500])
-  expect(grownMb).toBeLessThan(250)
+  expect(peak - before).toBeLessThan(100 * 1024 * 1024)
 }, 120_000)
 
 test('a cancel at any moment ends all at once, with nothing alive', async () => {
@@ -143,5 +143,6 @@ test('a cancel at any moment ends all at once, with nothing alive', async () => 
     tookMs.push(performance.now() - abortedAtMs)
     expect([end.status, await shell('pgrep -c "^sleep" || true')]).toEqual(['cancelled', '0\n'])
   }
-  expect(Math.max(...tookMs)).toBeLessThan(500)
+  // Not once the grace time of a run, at whose end it would be given up.
+  expect(Math.max(...tookMs)).toBeLessThan(5000)
 }, 60_000)
