@@ -22,6 +22,7 @@ export const echo: Plugin = { name: 'echo', engine: () => engine }
 
 const engine: Engine = {
   name: 'echo',
+  supports: ['steering'],
   async *run(turn, context) {
     let inputTokens = 0
     let outputTokens = 0
@@ -43,11 +44,13 @@ const engine: Engine = {
 }
 
 async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator<EngineEvent, EngineEnd> {
+  const { steering } = context
   // Text continues in one part until a tool call begins another.
   let part = 0
   let isTalking = false
   let blank = ''
-  for (const line of splitLines(prompt.map(toText).join('\n'))) {
+  const lines = splitLines(prompt.map(toText).join('\n'))
+  for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
     const [, command] = /^\$ (.+)/.exec(line) ?? []
     const [, count] = /^\/slow (\d{1,6})\s*$/.exec(line) ?? []
     if (line.trim() === '') {
@@ -60,6 +63,12 @@ async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator
     else if (/^\/fail\s*$/.test(line)) return failed('The echo engine fails because it was asked to.')
     else for (const delta of splitWords(blank + line)) yield { type: 'text', id: `text-${part}`, delta }
     blank = ''
+    // Each line is a step of the work: what the user says meanwhile comes after it.
+    for (const message of steering?.take() ?? []) {
+      yield { type: 'steered', messageId: message.id }
+      part += 1
+      lines.unshift(...splitLines(`${toText(message)}\n`))
+    }
   }
   if (isTalking && blank) yield { type: 'text', id: `text-${part}`, delta: blank }
   return { status: 'completed' }

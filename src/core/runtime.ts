@@ -10,6 +10,8 @@ import type {
   Environment,
   EnvironmentProcesses,
   EnvironmentSpec,
+  Steering,
+  StoredMessage,
 } from '../plugin-api/index.ts'
 import type { Runs } from '../runs/registry.ts'
 import type { Config, LogLevel } from './config.ts'
@@ -23,6 +25,8 @@ export interface Runtime {
   environments: Environments
   runs: Runs
   bundles: Bundles
+  /** What goes to running turns. */
+  steerings: Steerings
   gateway: Gateway
   networks: Networks
   egress: Egress
@@ -30,6 +34,25 @@ export interface Runtime {
   /** Absent in a process that serves nobody. */
   loop?: EventLoop
   log: Log
+}
+
+/** The messages for running turns, one source for each active run whose engine takes them. */
+export interface Steerings {
+  /** Begins a run's. Ends what an earlier run of the thread has. */
+  open(threadId: string): RunSteering
+  find(threadId: string): RunSteering | undefined
+}
+
+/** The messages for one run. Each is a row until the run has stored that the engine has it. */
+export interface RunSteering extends Steering {
+  /** Gives the run a message: `id` is its row's. */
+  offer(id: string, messages: readonly StoredMessage[]): void
+  /** Takes a message back. False when the engine has it, or the run never got it. */
+  withdraw(id: string): boolean
+  /** Begins to give messages to the engine, each as `prepare` returns it. */
+  begin(prepare: (messages: readonly StoredMessage[]) => Promise<StoredMessage[]>): void
+  /** Gives the engine nothing more. */
+  close(): void
 }
 
 /** Writes one line to the operator's log, at the level `info` by default. Never a secret. */

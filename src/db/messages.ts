@@ -173,6 +173,13 @@ export function appendReply(
   insertMessage(db, threadId, { id: reply.id, role: 'assistant', parts: reply.parts }, { ...reply, place })
 }
 
+/** Adds a message before another one of the thread, or at the thread's end while that is not there. */
+export function insertBefore(db: Database, threadId: string, message: StoredMessage, nextId: string): void {
+  const next = findPlace(db, threadId, nextId)
+  if (next) makeRoom(db, threadId, next.position)
+  insertMessage(db, threadId, message, { runId: null, metadata: null, place: next?.position })
+}
+
 /** Finds the position of the first message at this time or later. */
 const findPlaceFrom = (db: Database, threadId: string, time: string): number | undefined =>
   db
@@ -194,7 +201,7 @@ function insertMessage(
   db: Database,
   threadId: string,
   message: StoredMessage,
-  reply?: { runId: string; metadata: unknown; place: number | undefined },
+  reply?: { runId: string | null; metadata: unknown; place: number | undefined },
 ): boolean {
   const { changes } = db
     .query(
@@ -211,7 +218,7 @@ function insertMessage(
       runId: reply?.runId ?? null,
       role: message.role,
       parts: JSON.stringify(message.parts),
-      metadata: reply ? JSON.stringify(reply.metadata) : null,
+      metadata: reply?.metadata ? JSON.stringify(reply.metadata) : null,
       now: now(),
     })
   return changes > 0

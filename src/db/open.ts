@@ -8,6 +8,7 @@ import conversations from './migrations/0004_conversations.sql' with { type: 'te
 import environments from './migrations/0005_environments.sql' with { type: 'text' }
 import usageIndex from './migrations/0006_usage_index.sql' with { type: 'text' }
 import waiting from './migrations/0007_waiting.sql' with { type: 'text' }
+import queuedMessages from './migrations/0008_queued_messages.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -33,6 +34,7 @@ const migrations: readonly Migration[] = [
   sql(environments),
   sql(usageIndex),
   sql(waiting),
+  sql(queuedMessages),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */

@@ -56,6 +56,15 @@ export const findSandboxOfThread = (db: Database, teamId: string, id: string): s
     )
     .get({ teamId, id })?.sandboxId
 
+/** Finds whose a thread is. */
+export const findOwner = (db: Database, id: string): { teamId: string; sandboxId: string } | undefined =>
+  db
+    .query<{ teamId: string; sandboxId: string }, { id: string }>(
+      `select team_id as teamId, sandboxes.id as sandboxId from threads
+       join sandboxes on sandboxes.id = threads.sandbox_id where threads.id = $id`,
+    )
+    .get({ id }) ?? undefined
+
 type PageQuery = { sandboxId: string; limit: number; before: string | null; userId: string | null }
 
 /** A sandbox's threads, newest first. */

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { insertChunks } from '../db/chunks.ts'
 import { appendReply, replaceReply } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
+import { holdQueue } from '../db/queued-messages.ts'
 import { endRun, findLaterRun } from '../db/runs.ts'
 import { touchSandbox } from '../db/sandboxes.ts'
 import { endThread } from '../db/threads.ts'
@@ -64,6 +65,8 @@ export function prepareEnding(run: EndingRun, asked: Ending, pending: readonly C
         // A thread that went on without this run has the status of its later run.
         if (!findLaterRun(db, run)) {
           endThread(db, run.threadId, { status: 'errorText' in ending ? 'error' : ending.status, error })
+          // What was said for after a reply that did not come may no longer be meant.
+          if (ending.status !== 'completed' && ending.status !== 'waiting') holdQueue(db, run.threadId, true)
         }
         touchSandbox(db, run.sandboxId)
       }),

@@ -19,6 +19,8 @@ export interface RunsOptions {
   graceMs?: number
   /** How long readers wait for the end of a run that cannot be stored. Default 60,000. */
   readersWaitMs?: number
+  /** Called when a thread's run is over and its end is stored: the thread is free. Must not throw. */
+  onFree?: (threadId: string) => void
   /** After this silence a reader gets a comment that keeps the connection open. Default 15,000. */
   heartbeatMs?: number
 }
@@ -83,7 +85,10 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   let unrecovered: RunRecord[] = []
   const reported = new Set<string>()
   let lostSeqs = 0
-  const onEnd = (run: Run) => void running.delete(run.threadId)
+  const onEnd = ({ threadId }: Run) => {
+    running.delete(threadId)
+    options.onFree?.(threadId)
+  }
   const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, onEnd }
 
   const watch = ({ id, threadId, sandboxId, log }: Run, after = 0): Watched => ({

@@ -1,5 +1,7 @@
 import { createBundles } from '../core/agents/bundles.ts'
+import { onFree } from '../core/chat/run-next.ts'
 import type { Config } from '../core/config.ts'
+import { createSteerings } from '../core/queue/steering.ts'
 import type { EventLoop, Log, Runtime } from '../core/runtime.ts'
 import { createEnvironments } from '../core/sandboxes/environments.ts'
 import { createNetworks } from '../core/sandboxes/networks.ts'
@@ -61,7 +63,8 @@ export async function createRuntime(config: Config, options: RuntimeOptions): Pr
   const runtime: Runtime = {
     ...{ config, db, diskSpace, log, backends, engines, gateway, networks, egress },
     environments: createEnvironments(db, backends),
-    runs: createRuns(db, { log }),
+    runs: createRuns(db, { log, onFree: threadId => onFree(runtime, threadId) }),
+    steerings: createSteerings(),
     bundles: createBundles(db, dataDirectory),
     ...(loop && { loop }),
   }

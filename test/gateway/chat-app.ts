@@ -5,6 +5,7 @@ import { streamText } from 'ai'
 import { createApp } from '../../src/app.ts'
 import { createKey } from '../../src/core/access/keys.ts'
 import { createBundles } from '../../src/core/agents/bundles.ts'
+import { createSteerings } from '../../src/core/queue/steering.ts'
 import type { Runtime } from '../../src/core/runtime.ts'
 import { createNetworks } from '../../src/core/sandboxes/networks.ts'
 import { saveAgent } from '../../src/db/agents.ts'
@@ -102,6 +103,7 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
       destroy: async () => {},
     },
     runs: createRuns(db, { log, graceMs: 200 }),
+    steerings: createSteerings(),
     bundles: createBundles(db, config.dataDirectory),
     gateway,
     networks,

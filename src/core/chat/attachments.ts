@@ -60,6 +60,18 @@ export async function* withAttachments(
   return given
 }
 
+/** The same for messages that come while their run goes on. What cannot be given is told in the message alone. */
+export async function prepareAttachments(
+  messages: readonly StoredMessage[],
+  files: EnvironmentFiles,
+): Promise<StoredMessage[]> {
+  const preparing = withAttachments(messages, files)
+  for (;;) {
+    const { value, done } = await preparing.next()
+    if (done) return value
+  }
+}
+
 const isAttached = ({ type, url, mediaType }: MessagePart): boolean =>
   type === 'file' && !(typeof url === 'string' && url.startsWith('data:image/') && images.has(String(mediaType)))
 

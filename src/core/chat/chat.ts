@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { findDeployment } from '../../db/deployments.ts'
 import { inTransaction } from '../../db/open.ts'
+import { keepSteeringFirst } from '../../db/queued-messages.ts'
 import { findThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Agent } from '../../model/agent.ts'
@@ -9,22 +10,22 @@ import type { Thread } from '../../model/thread.ts'
 import type { Engine, Turn } from '../../plugin-api/index.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Run } from '../../runs/run.ts'
+import type { RunEvent } from '../../stream/run-event.ts'
 import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { withOperatorChoices } from '../agents/operator-choices.ts'
+import { type Enqueued, isBusy } from '../queue/enqueue.ts'
+import { steeringParts, takeSteered } from '../queue/take-steered.ts'
 import type { Runtime } from '../runtime.ts'
-import { type Asked, findQuestion, type Identified, identify, type Posted } from './asked.ts'
-import { choosePlace, type PlaceRequest } from './chat-place.ts'
+import { type Asked, findQuestion, type Identified, identify } from './asked.ts'
+import { choosePlace } from './chat-place.ts'
+import type { ChatRequest } from './chat-request.ts'
+import { enqueueChat } from './enqueue-chat.ts'
 import { planTurn } from './plan-turn.ts'
 import { cutThread } from './threads.ts'
 import { runTurn } from './turn.ts'
 import { toRunEvents } from './turn-events.ts'
-import { type ChatOptions, limitToAgent } from './turn-options.ts'
-
-export interface ChatRequest extends Posted, PlaceRequest {
-  background: boolean
-  options: ChatOptions
-}
+import { limitToAgent } from './turn-options.ts'
 
 /** A run, and its stream when it is no background run. */
 export interface StartedChat {
@@ -32,14 +33,31 @@ export interface StartedChat {
   watched: Watched | undefined
 }
 
-/** Starts a run that answers the last user message. It has a reader at once: no other message can take its place. */
+/**
+ * Starts a run that answers the last user message. It has a reader at once: no other message can take its place. In a thread
+ * that is busy the message may wait, if it is to.
+ */
+export function startChat(
+  runtime: Runtime,
+  caller: Caller,
+  slug: string,
+  request: ChatRequest & { whenBusy?: 'reject' },
+  signal: AbortSignal,
+): Promise<StartedChat>
+export function startChat(
+  runtime: Runtime,
+  caller: Caller,
+  slug: string,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<StartedChat | Enqueued>
 export async function startChat(
   runtime: Runtime,
   caller: Caller,
   slug: string,
   request: ChatRequest,
   signal: AbortSignal,
-): Promise<StartedChat> {
+): Promise<StartedChat | Enqueued> {
   const current = getAgent(runtime, caller, slug)
   getEngine(runtime, current)
   await runtime.diskSpace.assertEnough()
@@ -47,15 +65,24 @@ export async function startChat(
   const asked = findQuestion(identified)
   const { sandbox, thread } = await choosePlace(runtime, caller, slug, request, signal)
   const { id, sandboxId } = thread
-  while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
-  const agent = asOfSandbox(runtime.db, current, sandbox)
-  const engine = getEngine(runtime, agent)
+  if (request.whenBusy === undefined || request.whenBusy === 'reject') {
+    while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
+  } else if (isBusy(runtime, thread)) {
+    return enqueueChat(runtime, caller, slug, thread, asked, identified)
+  }
+  const { agent, engine } = chooseAgent(runtime, current, sandbox)
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
   const free = findThread(runtime.db, sandboxId, id)
   if (!free) throw new ApiError('thread_not_found', 'There is no such thread.')
-  const place = { agent, engine, sandbox, thread: free, ...(caller.keyId && { keyId: caller.keyId }) }
+  const place: RunPlace = { agent, engine, sandbox, thread: free, ...(caller.keyId && { keyId: caller.keyId }) }
   const run = startRun(runtime, place, asked, identified)
   return { run, watched: request.background ? undefined : runtime.runs.watch(run) }
+}
+
+/** The agent and the engine that answer in a sandbox. Throws invalid_request when the engine is not here. */
+export function chooseAgent(runtime: Runtime, current: Agent, sandbox: Sandbox): { agent: Agent; engine: Engine } {
+  const agent = asOfSandbox(runtime.db, current, sandbox)
+  return { agent, engine: getEngine(runtime, agent) }
 }
 
 /** Returns the agent as it was when the sandbox was made, if that is a version that it still has; else as it is now. */
@@ -67,7 +94,7 @@ function asOfSandbox(db: Database, current: Agent, { deploymentId }: Sandbox): A
     : current
 }
 
-interface RunPlace {
+export interface RunPlace {
   agent: Agent
   engine: Engine
   sandbox: Sandbox
@@ -76,7 +103,7 @@ interface RunPlace {
 }
 
 /** Takes a thread that is free. Nothing is awaited between the look and the taking. */
-const startRun = (
+export const startRun = (
   runtime: Runtime,
   { thread, ...place }: RunPlace,
   asked: Asked,
@@ -96,16 +123,22 @@ const startRun = (
       ...(thread.engineSessionId !== undefined && !cut && { engineSessionId: thread.engineSessionId }),
     }
     const { turnOptions, budgets } = limitToAgent(agent.options, request.options)
-    const chat = { ...place, threadId: thread.id, turn, options: turnOptions, budgets }
+    const steering = engine.supports?.includes('steering') ? runtime.steerings.open(thread.id) : undefined
+    const chat = { ...place, threadId: thread.id, turn, options: turnOptions, budgets, ...(steering && { steering }) }
+    keepSteeringFirst(runtime.db, thread.id)
     const init = {
       threadId: thread.id,
       sandboxId: sandbox.id,
       background: request.background,
       engine: engine.name,
       messages,
+      record: (event: RunEvent, { messageId }: { messageId: string }) => {
+        if (event.type === 'steering') takeSteered(runtime.db, thread.id, event.id, messageId)
+      },
       ...(model !== undefined && { model }),
     }
-    return runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId })))
+    const partsOf = (messageId: string) => steeringParts(runtime.db, thread.id, messageId)
+    return runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId }), partsOf))
   })
 
 /** Throws invalid_request when the server has no engine of the agent's. */

@@ -76,7 +76,7 @@ function findAgain(
 }
 
 /** Finds what the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */
-function refusedBefore(
+export function refusedBefore(
   { before }: Asked,
   ownIds: ReadonlySet<string>,
   isKnown: (id: string) => boolean,

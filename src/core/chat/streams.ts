@@ -1,9 +1,11 @@
+import { listThreadsWithQueue } from '../../db/queued-messages.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Receipt } from '../../runs/run.ts'
 import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
+import { stopQueues } from '../queue/queue.ts'
 import type { Runtime } from '../runtime.ts'
 import { actAs, findPlace, findSandbox, placeholderName } from './conversations.ts'
 import { listVisibleThreads } from './threads.ts'
@@ -74,9 +76,19 @@ export function resumeStream(
   return undefined
 }
 
-/** Cancels every active run of the stream. Resolves when they have ended. */
-export async function cancelStream(runtime: Runtime, { caller, sandbox, threadId }: Stream): Promise<Receipt[]> {
-  const cancelled = threadIds(runtime, caller, sandbox, threadId).map(each => runtime.runs.cancel(sandbox.id, each))
+/**
+ * Cancels every active run of the stream, and stops the queues there, or deletes them. Resolves when the runs have ended.
+ */
+export async function cancelStream(
+  runtime: Runtime,
+  { caller, sandbox, threadId }: Stream,
+  queue: 'keep' | 'drop',
+): Promise<Receipt[]> {
+  const threads = threadIds(runtime, caller, sandbox, threadId)
+  const withQueue = listThreadsWithQueue(runtime.db, sandbox.id)
+  const stopped = threads.includes(undefined) ? withQueue : withQueue.filter(id => threads.includes(id))
+  stopQueues(runtime, stopped, queue)
+  const cancelled = threads.map(each => runtime.runs.cancel(sandbox.id, each))
   return (await Promise.all(cancelled)).flat()
 }
 

@@ -1,5 +1,6 @@
 import { newId } from '../../db/id.ts'
 import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
+import type { SteeringPart } from '../../stream/chunk.ts'
 import type { RunEvent } from '../../stream/run-event.ts'
 
 /** A turn as a run takes it. */
@@ -8,12 +9,12 @@ export type RunEvents = AsyncGenerator<RunEvent, EngineEnd>
 /** What an engine's turn yields, and how it ended. */
 export type TurnEvents = AsyncGenerator<EngineEvent, EngineEnd>
 
-/** Gives an id to each approval that an engine asks for. */
-export const toRunEvents = (events: TurnEvents): RunEvents =>
+/** Gives an id to each approval that an engine asks for, and its words to each message that it took. */
+export const toRunEvents = (events: TurnEvents, steeringParts: (messageId: string) => SteeringPart[]): RunEvents =>
   mapTurn<RunEvent>(events, event => {
     if (event.type === 'approval-request') return { ...event, approvalId: newId('apr') }
-    // The message is in the thread by then.
-    if (event.type === 'steered') return { type: 'steering', id: event.messageId, parts: [] }
+    if (event.type === 'steered')
+      return { type: 'steering', id: event.messageId, parts: steeringParts(event.messageId) }
     return event
   })
 

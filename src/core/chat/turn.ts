@@ -5,8 +5,8 @@ import type { Sandbox } from '../../model/sandbox.ts'
 import type { Engine, EngineContext, Turn, TurnOptions } from '../../plugin-api/index.ts'
 import { describeFault } from '../../runs/fault.ts'
 import { type LogLine, logAgent } from '../agents/agent-log.ts'
-import type { Runtime } from '../runtime.ts'
-import { withAttachments } from './attachments.ts'
+import type { RunSteering, Runtime } from '../runtime.ts'
+import { prepareAttachments, withAttachments } from './attachments.ts'
 import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
@@ -23,6 +23,8 @@ export interface ChatTurn {
   turn: Turn
   options: TurnOptions
   budgets: RunBudgets
+  /** For an engine that takes messages while it works. */
+  steering?: RunSteering
   /** The API key that asked. */
   keyId?: string
 }
@@ -52,6 +54,8 @@ export async function* runTurn(
     return failedByTools(error)
   }
   runtime.loop?.entered(`${runId} by ${engine.name}`)
+  const { steering } = chat
+  steering?.begin(messages => prepareAttachments(messages, environment.files))
   const events = runEngine(engine, turn, {
     environment,
     cwd: sandbox.cwd,
@@ -61,6 +65,7 @@ export async function* runTurn(
     options,
     permissions: { decide: () => ({ decision: 'allow' }) },
     clientTools: {},
+    ...(steering && { steering }),
     openModel: model.access,
     fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
   })

@@ -43,10 +43,45 @@ const ThreadUsage = Type.Object(
   { title: 'ThreadUsage' },
 )
 
+const WaitingMessage = Type.Object(
+  {
+    id: Type.String(),
+    parts: Type.Array(MessagePart),
+    status: Type.Union([Type.Literal('queued'), Type.Literal('steering')], {
+      description: '`steering`: the active run may take it.',
+    }),
+    createdAt: Timestamp,
+  },
+  { title: 'WaitingMessage' },
+)
+
+const Queue = Type.Object(
+  {
+    queue: Type.Array(WaitingMessage, { description: 'In the order in which it runs.' }),
+    isStopped: Type.Boolean({ description: 'A turn did not complete: the queue waits until it is resumed.' }),
+  },
+  { title: 'Queue' },
+)
+
+const Enqueued = Type.Object(
+  {
+    sandboxId: Type.String(),
+    threadId: Type.String(),
+    status: Type.Union([Type.Literal('queued'), Type.Literal('steering'), Type.Literal('running')], {
+      description: '`running`: the thread has taken the message before.',
+    }),
+    messageId: Type.String(),
+  },
+  { title: 'Enqueued' },
+)
+
 const Thread = Type.Object(
   {
     ...summary,
     messages: Type.Array(Message),
+    queue: Type.Optional(
+      Type.Array(WaitingMessage, { description: 'What waits for its turn; absent when nothing does.' }),
+    ),
     usage: ThreadUsage,
     error: nullable(Type.String()),
     completedAt: nullable(Timestamp),
@@ -115,15 +150,42 @@ export const threadOperations: Operations = {
     tag: 'Threads',
     answers: { 204: noContent },
   },
+  'GET /v1/sandboxes/:sandboxId/threads/:threadId/queue': {
+    id: 'listQueue',
+    summary: 'Lists the messages that wait for their turn in a thread',
+    tag: 'Threads',
+    answers: { 200: answer(Queue) },
+  },
+  'POST /v1/sandboxes/:sandboxId/threads/:threadId/queue/resume': {
+    id: 'resumeQueue',
+    summary: 'Lets a stopped queue go on',
+    description: 'A turn that failed, was cancelled or was interrupted stops the queue of its thread.',
+    tag: 'Threads',
+    answers: { 200: answer(Queue) },
+  },
+  'DELETE /v1/sandboxes/:sandboxId/threads/:threadId/queue/:messageId': {
+    id: 'takeBackMessage',
+    summary: 'Takes a message back that waits',
+    tag: 'Threads',
+    answers: { 204: noContent },
+    errors: ['message_not_found', 'conflict'],
+  },
   'POST /v1/chat/:slug': {
     id: 'chat',
     summary: 'Sends messages to an agent and streams its reply',
     tag: 'Chat',
-    answers: { 200: stream, 202: answer(BackgroundRun, 'It runs in the background: `"mode":"background"`.') },
+    answers: {
+      200: stream,
+      202: answer(
+        Type.Union([BackgroundRun, Enqueued]),
+        'It runs in the background (`"mode":"background"`), or waits (`whenBusy`).',
+      ),
+    },
     errors: [
       'sandbox_not_found',
       'thread_not_found',
       'run_active',
+      'queue_full',
       'budget_exceeded',
       'setup_failed',
       'sandbox_unavailable',
@@ -141,6 +203,7 @@ export const threadOperations: Operations = {
     id: 'cancelStream',
     summary: 'Cancels the active replies of a sandbox',
     tag: 'Chat',
+    description: 'Messages that wait stay, and wait until the queue is resumed; with `queue=drop` they go.',
     answers: { 200: answer(Cancellation, 'The engines have ended.') },
     errors: ['thread_not_found'],
   },

@@ -54,6 +54,12 @@ const Chat = Type.Object({
   trigger: Type.Optional(Word),
   messageId: Type.Optional(Type.Union([Id, Type.Null()])),
   mode: Type.Optional(Word),
+  whenBusy: Type.Optional(
+    Type.Union([Type.Literal('reject'), Type.Literal('queue'), Type.Literal('steer')], {
+      description:
+        'While the thread has a reply under way: refuse the message (the default), let it wait for its own turn, or give it to the agent while it works.',
+    }),
+  ),
   externalUserId: Type.Optional(ExternalUserId),
   options: Type.Optional(Options),
 })
@@ -66,6 +72,15 @@ const StreamQuery = Type.Object({
   externalUserId: Type.Optional(ExternalUserId),
 })
 
+const CancelQuery = Type.Object({
+  ...StreamQuery.properties,
+  queue: Type.Optional(
+    Type.Union([Type.Literal('keep'), Type.Literal('drop')], {
+      description: 'What becomes of the messages that wait: they stay, and wait until the queue is resumed, or go.',
+    }),
+  ),
+})
+
 export const chatRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/chat', normalize: false })
     .post(
@@ -73,7 +88,7 @@ export const chatRoutes = (runtime: Runtime) =>
       async ({ request, params: { slug }, body, status }) => {
         const background = body.mode === 'background'
         const { id, messages, messageId, options = {}, ...rest } = body
-        const { run, watched } = await startChat(
+        const started = await startChat(
           runtime,
           getCaller(request),
           slug,
@@ -87,8 +102,9 @@ export const chatRoutes = (runtime: Runtime) =>
           },
           request.signal,
         )
-        if (watched) return sse(watched)
-        const { sandboxId, threadId } = run
+        if (!('run' in started)) return status(202, started)
+        if (started.watched) return sse(started.watched)
+        const { sandboxId, threadId } = started.run
         return status(202, { sandboxId, threadId, status: 'running' })
       },
       { params: SlugParams, ...json(Chat, assertMessages) },
@@ -104,12 +120,12 @@ export const chatRoutes = (runtime: Runtime) =>
     )
     .delete(
       '/:slug/:sandboxId/stream',
-      async ({ request, params: { slug, sandboxId: name }, query }) => {
+      async ({ request, params: { slug, sandboxId: name }, query: { queue = 'keep', ...query } }) => {
         const stream = getStream(runtime, getCaller(request), slug, { name, ...query })
-        const runs = stream ? await cancelStream(runtime, stream) : []
+        const runs = stream ? await cancelStream(runtime, stream, queue) : []
         return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
       },
-      { params: StreamParams, query: StreamQuery },
+      { params: StreamParams, query: CancelQuery },
     )
 
 const FORM = '"messages":[{"role":"user","parts":[{"type":"text","text":"Hello"}]}]'

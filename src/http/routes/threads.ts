@@ -1,6 +1,7 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
+import { resumeQueue, runNext } from '../../core/chat/run-next.ts'
 import {
   createThread,
   getThread,
@@ -10,6 +11,7 @@ import {
   removeThread,
   sumUsage,
 } from '../../core/chat/threads.ts'
+import { isQueueStopped, listQueue, takeBack } from '../../core/queue/queue.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
 import type { Thread } from '../../model/thread.ts'
@@ -32,8 +34,18 @@ const DEFAULT_PAGE = 50
 /** How many items of a list are made at once. */
 const PIECE = 500
 
-export const threadRoutes = (runtime: Runtime) =>
-  new Elysia({ prefix: '/v1/sandboxes/:sandboxId/threads' })
+const QueuedParams = Type.Object({ ...ThreadParams.properties, messageId: Type.String({ maxLength: bounds.id }) })
+
+export function threadRoutes(runtime: Runtime) {
+  const threadOf = (request: Request, { sandboxId, threadId }: Static<typeof ThreadParams>) => {
+    const caller = getCaller(request)
+    return getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
+  }
+  const describeQueue = ({ id }: Thread) => ({
+    queue: listQueue(runtime, id),
+    isStopped: isQueueStopped(runtime, id),
+  })
+  return new Elysia({ prefix: '/v1/sandboxes/:sandboxId/threads' })
     .get(
       '/',
       ({ request, params: { sandboxId }, query: { limit, before } }) => {
@@ -64,7 +76,9 @@ export const threadRoutes = (runtime: Runtime) =>
         const caller = getCaller(request)
         const thread = getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
         const { error, completedAt } = thread
-        const fields = { ...summary(thread), usage: sumUsage(runtime, thread), error, completedAt }
+        const queue = listQueue(runtime, thread.id)
+        const usage = sumUsage(runtime, thread)
+        const fields = { ...summary(thread), usage, error, completedAt, ...(queue.length > 0 && { queue }) }
         if (limit !== undefined || before !== undefined) {
           const page = { limit: Number(limit ?? DEFAULT_PAGE), ...(before !== undefined && { before }) }
           return { ...fields, ...pageMessages(runtime, thread, page) }
@@ -85,6 +99,30 @@ export const threadRoutes = (runtime: Runtime) =>
       },
       { params: ThreadParams },
     )
+    .get('/:threadId/queue', ({ request, params }) => describeQueue(threadOf(request, params)), {
+      params: ThreadParams,
+    })
+    .post(
+      '/:threadId/queue/resume',
+      ({ request, params }) => {
+        const thread = threadOf(request, params)
+        resumeQueue(runtime, thread)
+        return describeQueue(thread)
+      },
+      { params: ThreadParams },
+    )
+    .delete(
+      '/:threadId/queue/:messageId',
+      ({ request, params: { messageId, ...params }, status }) => {
+        const thread = threadOf(request, params)
+        takeBack(runtime, thread.id, messageId)
+        // What it held up may go on.
+        runNext(runtime, thread.id)
+        return status(204, undefined)
+      },
+      { params: QueuedParams },
+    )
+}
 
 const summary = ({ id, name, status, createdAt, updatedAt }: Thread) => ({ id, name, status, createdAt, updatedAt })
 
