@@ -24,7 +24,21 @@ interface Limit {
   owner: string
   scope: SpentScope
   usd: number
+  /** Absent for a limit of the operator's. */
+  budget?: keyof RunBudgets
 }
+
+/** Why a call may not be made: a budget is used up. */
+export interface BudgetRefusal {
+  reason: string
+  /** The budget, when it is the agent's or the chat's, who may raise it. Absent for one of the operator's. */
+  budget?: keyof RunBudgets
+  limitUsd: number
+  spentUsd: number
+}
+
+/** Explains it to a user, with the code first. */
+export const explainRefusal = ({ reason }: BudgetRefusal): string => `budget_exceeded: ${reason}`
 
 /** Money that is held for a call that has not ended. */
 export interface Reservation {
@@ -35,14 +49,14 @@ export interface Budgets {
   /**
    * Reserves the most that a call can cost, until `release`. A call that fits only if those in flight turn out cheaper
    * waits for one to end and is checked again: no two exceed a budget together, and no call is refused for money that is
-   * not spent. Resolves to the reason when a budget is used up. Rejects when `signal` aborts while it waits.
+   * not spent. Resolves to a refusal when a budget is used up. Rejects when `signal` aborts while it waits.
    */
   reserve(
     spender: Spender,
     budgets: RunBudgets,
     mostUsd: number,
     signal: AbortSignal,
-  ): Promise<Reservation | { reason: string }>
+  ): Promise<Reservation | BudgetRefusal>
 }
 
 export function createBudgets(db: Database, operator: OperatorBudgets): Budgets {
@@ -59,11 +73,14 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     }
   }
 
-  function check(limits: readonly Limit[]): { reason?: string; isTight: boolean } {
+  function check(limits: readonly Limit[]): BudgetRefusal | { isTight: boolean } {
     let isTight = false
-    for (const { owner, scope, usd } of limits) {
+    for (const { owner, scope, usd, budget } of limits) {
       const spent = spentUsd(db, scope)
-      if (spent >= usd) return { reason: `${owner} has spent ${formatUsd(spent)} of its ${formatUsd(usd)}.`, isTight }
+      if (spent >= usd) {
+        const reason = `${owner} has spent ${formatUsd(spent)} of its ${formatUsd(usd)}.`
+        return { reason, limitUsd: usd, spentUsd: spent, ...(budget && { budget }) }
+      }
       isTight ||= spent + (reservedUsd.get(JSON.stringify(scope)) ?? 0) >= usd
     }
     return { isTight }
@@ -92,9 +109,9 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     async reserve(spender, budgets, mostUsd, signal) {
       const limits = listLimits(spender, budgets, operator)
       for (;;) {
-        const { reason, isTight } = check(limits)
-        if (reason !== undefined) return { reason }
-        if (!isTight) break
+        const checked = check(limits)
+        if ('reason' in checked) return checked
+        if (!checked.isTight) break
         await nextRelease(signal)
       }
       addReserved(limits, mostUsd)
@@ -111,15 +128,17 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
 function listLimits(spender: Spender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
   const { teamId, keyId = null, agentSlug, sandboxId, threadId, runId } = spender
   const from = new Date().toISOString().slice(0, 10)
-  const all: [string, SpentScope, number | undefined][] = [
-    ['The run', { runId }, budgets.maxBudgetUsd],
-    ['The sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd],
-    ['The agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd],
+  const all: [string, SpentScope, number | undefined, budget?: keyof RunBudgets][] = [
+    ['The run', { runId }, budgets.maxBudgetUsd, 'maxBudgetUsd'],
+    ['The sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd, 'maxSandboxBudgetUsd'],
+    ['The agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd, 'maxAgentBudgetUsd'],
     ['The thread', { threadId }, operator.threadUsd || undefined],
     ['The API key', { teamId, keyId, from }, operator.keyDayUsd || undefined],
     ['The server', { from }, operator.dayUsd || undefined],
   ]
-  return all.flatMap(([owner, scope, usd]) => (usd === undefined ? [] : [{ owner, scope, usd }]))
+  return all.flatMap(([owner, scope, usd, budget]) =>
+    usd === undefined ? [] : [{ owner, scope, usd, ...(budget && { budget }) }],
+  )
 }
 
 const formatUsd = (usd: number) => `$${usd.toFixed(usd > 0 && usd < 0.1 ? 6 : 2)}`

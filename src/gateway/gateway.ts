@@ -5,7 +5,7 @@ import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import { secretPrefixes } from '../model/prefixes.ts'
 import type { ModelAccess } from '../plugin-api/index.ts'
-import { createBudgets, type OperatorBudgets } from './budgets.ts'
+import { type BudgetRefusal, createBudgets, type OperatorBudgets } from './budgets.ts'
 import { errorResponse } from './error-response.ts'
 import { readToken } from './headers.ts'
 import type { Prices } from './prices.ts'
@@ -49,8 +49,8 @@ export interface Gateway {
 export interface GatewaySession {
   /** What an engine gets. Its tokens are worth nothing once the session is closed. */
   access: ModelAccess
-  /** The reason, once a budget has refused a call. It may be shown to users. */
-  readonly refusal: string | undefined
+  /** Present once a budget has refused a call. It may be shown to users. */
+  readonly refusal: BudgetRefusal | undefined
   /** What calls have used since the last take; undefined when none has ended since. */
   takeUsage(): CallUsage | undefined
   /** Revokes the token and ends the calls upstream. Resolves when all calls are stored. Idempotent. */

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 import { secretPrefixes } from '../model/prefixes.ts'
 import { readBody } from '../read/bytes.ts'
 import { parseJson } from '../read/json.ts'
-import type { Budgets, Reservation } from './budgets.ts'
+import { type BudgetRefusal, type Budgets, explainRefusal, type Reservation } from './budgets.ts'
 import { errorResponse } from './error-response.ts'
 import { estimateTokens } from './meter.ts'
 import { type ModelCall, startModelCall } from './model-call.ts'
@@ -32,8 +32,8 @@ export interface RunCalls {
   readonly token: string
   readonly inside: Inside
   readonly provider: Provider
-  /** The reason, once a budget has refused a call. */
-  readonly refusal: string | undefined
+  /** Present once a budget has refused a call. */
+  readonly refusal: BudgetRefusal | undefined
   /** Answers a call on one of the routes. Rejects when the caller has gone. */
   answer(request: Request, route: Route): Promise<Response>
   /** What calls have used since the last take; undefined when none has ended since. */
@@ -55,7 +55,7 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
   const recorder = createRecorder(host, run, { provider, modelId }, log)
   const calls = new Set<ModelCall>()
   let startingCount = 0
-  let refusal: string | undefined
+  let refusal: BudgetRefusal | undefined
 
   /** Sends a call upstream, and records it at its end. */
   function start(
@@ -98,9 +98,10 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
     const signal = AbortSignal.any([closed.signal, request.signal])
     const reserved = route.metered ? await host.budgets.reserve(run, run.budgets, mostUsd, signal) : nothingReserved
     if ('reason' in reserved) {
-      refusal = `budget_exceeded: ${reserved.reason}`
-      log(refusal)
-      return errorResponse(route.wire, 402, refusal, 'budget_exceeded')
+      refusal = reserved
+      const text = explainRefusal(reserved)
+      log(text)
+      return errorResponse(route.wire, 402, text, 'budget_exceeded')
     }
     // No await between this and the start: the end of a run aborts only the calls that have started.
     if (signal.aborted) {

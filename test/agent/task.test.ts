@@ -74,7 +74,7 @@ describe.each([...modelSetups])('coder on $wire', setup => {
     const reading = (async () => {
       for await (const { data } of eventsOf(response)) seen.push(data)
     })().catch(() => {})
-    await until(() => processesNamed(nap).length === 3 && seen.some(({ type }) => type === 'data-tool-progress'))
+    await until(() => processesNamed(nap).length === 3 && textIn(seen) === 'First this. Then that. ')
     await server.kill()
     await reading
     await server.start()

@@ -20,7 +20,10 @@ test('a call over the budget is refused with the reason, and nothing goes out', 
   expect(answer.headers.get('x-should-retry')).toBe('false')
   const reason = 'budget_exceeded: The run has spent $25.00 of its $25.00.'
   expect(await answer.json()).toEqual({ type: 'error', error: { type: 'billing_error', message: reason } })
-  expect(session.refusal).toBe(reason)
+  expect(session.refusal).toEqual({
+    ...{ reason: 'The run has spent $25.00 of its $25.00.', budget: 'maxBudgetUsd' },
+    ...{ limitUsd: ANSWER_USD, spentUsd: ANSWER_USD },
+  })
   expect(upstream.seen.length).toBe(1)
   expect(log).toContain(`run_1: ${reason}`)
 })

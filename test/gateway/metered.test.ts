@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createLazySession } from '../../src/core/chat/lazy-session.ts'
 import { metered } from '../../src/core/chat/metered.ts'
+import type { BudgetRefusal } from '../../src/gateway/budgets.ts'
 import type { GatewaySession } from '../../src/gateway/gateway.ts'
 import type { EngineEnd, EngineEvent, ModelAccess } from '../../src/plugin-api/index.ts'
 
@@ -9,7 +10,7 @@ const text: EngineEvent = { type: 'text', id: 't', delta: 'x' }
 type Events = AsyncGenerator<EngineEvent, EngineEnd>
 
 /** A model whose session has one call under way: what that used is known when it is closed. */
-function fakeModel(signal: AbortSignal, refusal?: string) {
+function fakeModel(signal: AbortSignal, refusal?: BudgetRefusal) {
   const state = { openCount: 0, isClosed: false, left: [used] }
   const session: GatewaySession = {
     access: {} as ModelAccess,
@@ -88,12 +89,14 @@ test('the session is closed however the turn is left', async () => {
   expect(state.isClosed).toBe(true)
 })
 
+const spent: BudgetRefusal = { reason: 'spent', budget: 'maxSandboxBudgetUsd', limitUsd: 2, spentUsd: 3 }
+
 test('a turn to which a budget refused a call has failed, unless it was cancelled', async () => {
   for (const [status, expected] of [
     ['completed', 'failed'],
     ['cancelled', 'cancelled'],
   ] as const) {
-    const { model } = fakeModel(never, 'budget_exceeded: spent')
+    const { model } = fakeModel(never, spent)
     async function* refused(): Events {
       yield text
       model.access()
@@ -103,5 +106,28 @@ test('a turn to which a budget refused a call has failed, unless it was cancelle
     await turn.next()
     await turn.next()
     expect((await turn.next()).value).toMatchObject({ status: expected })
+  }
+})
+
+test('a turn that may ask waits for more of a budget that can be raised, and fails for any other', async () => {
+  const { budget: _, ...ofOperator } = spent
+  const input = { budget: 'maxSandboxBudgetUsd', limitUsd: 2, spentUsd: 3, moreUsd: 2 }
+  for (const [refusal, events, status] of [
+    [spent, ['tool-call', 'approval-request'], 'waiting'],
+    [ofOperator, [], 'failed'],
+    [{ ...spent, limitUsd: 0 }, [], 'failed'],
+  ] as const) {
+    const { model } = fakeModel(never, refusal)
+    async function* refused(): Events {
+      model.access()
+      return { status: 'failed' }
+    }
+    const turn = metered(refused(), model, never, 'budget-1')
+    const seen: EngineEvent[] = []
+    let step = await turn.next()
+    for (; !step.done; step = await turn.next()) if (step.value.type !== 'usage') seen.push(step.value)
+    expect(seen.map(({ type }) => type)).toEqual([...events])
+    if (seen[0]) expect(seen[0]).toEqual({ type: 'tool-call', callId: 'budget-1', name: 'Budget', input })
+    expect(step.value.status).toBe(status)
   }
 })

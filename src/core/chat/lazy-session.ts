@@ -1,3 +1,4 @@
+import type { BudgetRefusal } from '../../gateway/budgets.ts'
 import type { GatewaySession } from '../../gateway/gateway.ts'
 import type { CallUsage } from '../../gateway/recorder.ts'
 import type { ModelAccess } from '../../plugin-api/index.ts'
@@ -7,8 +8,8 @@ export interface LazySession {
   /** Opens it, the first time. Throws as `open` does, and the signal's reason after an abort. */
   access(): ModelAccess
   readonly isOpen: boolean
-  /** The reason, once a budget has refused a call. */
-  readonly refusal: string | undefined
+  /** Present once a budget has refused a call. */
+  readonly refusal: BudgetRefusal | undefined
   /** Returns what calls have used since this was last called; undefined when none has ended. */
   takeUsage(): CallUsage | undefined
   /** Ends its calls. Resolves when what they used can be taken. Idempotent. */

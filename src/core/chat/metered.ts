@@ -1,12 +1,22 @@
+import { explainRefusal } from '../../gateway/budgets.ts'
 import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
 import type { LazySession } from './lazy-session.ts'
 import type { TurnEvents } from './turn-events.ts'
 
+/** The call by which the server asks whether a run may spend more. No model makes it. */
+export const BUDGET_TOOL = 'Budget'
+
 /**
  * Passes a turn on with what its model calls use among its events: the gateway's own count, as soon as it is known, also
- * when the turn is cancelled or throws. After `signal` no call goes on. A turn fails when a budget has refused it a call.
+ * when the turn is cancelled or throws. After `signal` no call goes on. A turn fails when a budget has refused it a call,
+ * or waits for an approval by the call `budgetCallId` when that is given and the budget is one that can be raised.
  */
-export async function* metered(events: TurnEvents, model: LazySession, signal: AbortSignal): TurnEvents {
+export async function* metered(
+  events: TurnEvents,
+  model: LazySession,
+  signal: AbortSignal,
+  budgetCallId?: string,
+): TurnEvents {
   const usage = (): EngineEvent[] => {
     const used = model.takeUsage()
     return used ? [{ type: 'usage', ...used }] : []
@@ -26,7 +36,7 @@ export async function* metered(events: TurnEvents, model: LazySession, signal: A
       if (step.done) {
         await model.close()
         yield* usage()
-        return refused(step.value, model)
+        return yield* refused(step.value, model, budgetCallId)
       }
       yield* usage()
       // The gateway has counted what the engine says here.
@@ -58,7 +68,18 @@ function watchAbort(signal: AbortSignal): (next: Promise<unknown>) => Promise<bo
     })
 }
 
-function refused(end: EngineEnd, { refusal }: LazySession): EngineEnd {
+function* refused(
+  end: EngineEnd,
+  { refusal }: LazySession,
+  callId: string | undefined,
+): Generator<EngineEvent, EngineEnd> {
   if (!refusal || end.status === 'cancelled') return end
-  return { status: 'failed', error: { code: 'budget_exceeded', message: refusal } }
+  const { budget, limitUsd, spentUsd, reason } = refusal
+  if (callId === undefined || budget === undefined || limitUsd === 0) {
+    return { status: 'failed', error: { code: 'budget_exceeded', message: explainRefusal(refusal) } }
+  }
+  // Approved, it goes on with as much as it had.
+  yield { type: 'tool-call', callId, name: BUDGET_TOOL, input: { budget, limitUsd, spentUsd, moreUsd: limitUsd } }
+  yield { type: 'approval-request', callId, reason }
+  return { status: 'waiting' }
 }
