@@ -119,6 +119,7 @@ test('a turn that may ask waits for more of a budget that can be raised, and fai
   ] as const) {
     const { model } = fakeModel(never, refusal)
     async function* refused(): Events {
+      yield* []
       model.access()
       return { status: 'failed' }
     }
