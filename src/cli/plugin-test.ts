@@ -52,7 +52,7 @@ async function runSuites(loaded: Plugins, backendName: string, context: PluginCo
     }
     if (!engine) continue
     if (!contract) say(`note: the file exports no contract, so ${name} is given no scene to play`)
-    const under = { ...(contract ?? noScenes), engine: engine(context) }
+    const under = { reopen: () => engine(context), ...(contract ?? noScenes), engine: engine(context) }
     describeEngine(
       runner.kit,
       name,

@@ -1,15 +1,16 @@
 import { runCommand } from '../environment/run-command.ts'
-import type { Engine, Environment } from '../plugin-api/index.ts'
+import type { EngineEvent, EngineFeature, Environment } from '../plugin-api/index.ts'
+import { describeApprovals } from './approvals.ts'
+import { describeClientTools } from './client-tools.ts'
 import { expectGrammar } from './grammar.ts'
 import type { Kit } from './kit.ts'
-import type { EngineContract, Scene } from './scene.ts'
+import type { EngineUnderTest, Scene } from './scene.ts'
 import { countSleepers } from './sleepers.ts'
+import type { Stage } from './stage.ts'
 import { permissions, playTurn, type TurnInit } from './turn.ts'
 import { until } from './until.ts'
 
-export interface EngineUnderTest extends EngineContract {
-  engine: Engine
-}
+export type { EngineUnderTest } from './scene.ts'
 
 /** The environment in which the engine under test works. */
 export interface SandboxForEngine {
@@ -20,13 +21,21 @@ export interface SandboxForEngine {
 /** How long after an abort the engine may need to end with all its processes. A run's grace time is longer. */
 const GRACE_MS = 1500
 
+/** The events of engines that claim a feature. */
+const needs: Readonly<Partial<Record<EngineEvent['type'], EngineFeature>>> = {
+  'approval-request': 'approvals',
+  'tool-begin': 'approvals',
+  steered: 'steering',
+}
+
 /** Tests what every engine promises. The same tests run on each engine. */
 export function describeEngine(
-  { describe, test, expect, beforeAll, afterAll }: Kit,
+  kit: Kit,
   name: string,
   open: () => EngineUnderTest,
   openSandbox: () => Promise<SandboxForEngine>,
 ): void {
+  const { describe, test, expect, beforeAll, afterAll } = kit
   describe(`engine ${name}`, () => {
     const subject = open()
     const openCalls = () => subject.openCalls?.() ?? 0
@@ -48,11 +57,19 @@ export function describeEngine(
     const scene = (title: string, what: Scene, run: (prompt: string) => Promise<void>) => {
       if (subject.stage(what) !== undefined) clean(title, () => run(subject.stage(what) ?? ''))
     }
-    const play = (prompt: string, more: Partial<TurnInit> = {}) => {
+    const play = async (prompt: string, more: Partial<TurnInit> = {}) => {
       const environment = inside()
       const context = { ...(subject.openModel && { openModel: subject.openModel }), ...more.context }
-      return playTurn({ engine: subject.engine, environment, prompt, ...more, context })
+      const result = await playTurn({ engine: subject.engine, environment, prompt, ...more, context })
+      // An engine does nothing that it does not claim.
+      const unclaimed = result.events.filter(({ type }) => needs[type] && !claims(needs[type]))
+      expect([unclaimed, result.end.status === 'waiting' && !claims('approvals') && !claims('clientTools')]).toEqual([
+        [],
+        false,
+      ])
+      return result
     }
+    const claims = (feature: EngineFeature) => subject.engine.supports?.includes(feature) === true
     /** Aborts once `isTime` is true. Returns the result and how long the end took. */
     const cancelled = async (
       prompt: string,
@@ -208,6 +225,10 @@ export function describeEngine(
       expect((await running.return({ status: 'cancelled' })).done).toBe(true)
       await until(() => openCalls() === 0)
     })
+
+    const stage: Stage = { kit, subject, scene, play, shell }
+    if (claims('approvals')) describeApprovals(stage)
+    if (claims('clientTools')) describeClientTools(stage)
 
     test('leaves no process behind', async () => {
       await until(async () => Number(await listProcesses()) <= Number(processes))

@@ -12,7 +12,7 @@ export function expectGrammar(
   known: readonly string[] = [],
 ): void {
   const open = new Set<string>()
-  const tools = new Map<string, string>(known.map(id => [id, 'tool-input-available']))
+  const tools = new Map<string, string>(known.map(id => [id, 'open']))
   for (const chunk of chunks) {
     expect(parseChunk(JSON.stringify(chunk))).toEqual(chunk)
     if ('delta' in chunk) expect([chunk.delta !== '', open.has(chunk.id)]).toEqual([true, true])
@@ -43,6 +43,7 @@ const toolOrder = new RegExp(
     'tool-input-(start|delta), tool-input-(delta|available)',
     'tool-input-(start|delta|available), tool-output-error',
     'tool-input-available, tool-(output-available|approval-request)',
-    'tool-approval-request, tool-output-(available|error|denied)',
+    '(open|tool-approval-request), tool-output-(available|error|denied)',
+    'open, tool-approval-request',
   ].join('|'),
 )

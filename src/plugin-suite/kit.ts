@@ -32,6 +32,7 @@ interface Matchers<Result> {
   toBeLessThan(bound: number): Result
   toBeUndefined(): Result
   toContain(wanted: unknown): Result
+  toContainEqual(wanted: unknown): Result
   toEqual(wanted: unknown): Result
   toHaveLength(length: number): Result
   toMatch(wanted: string | RegExp): Result

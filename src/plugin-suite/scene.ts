@@ -1,4 +1,4 @@
-import type { ModelAccess } from '../plugin-api/index.ts'
+import type { Engine, ModelAccess } from '../plugin-api/index.ts'
 
 /** What an engine has to do in a test. */
 export type Scene =
@@ -15,6 +15,16 @@ export type Scene =
   | { does: 'call badly' }
   | { does: 'wait for its model for ever' }
   | { does: 'wait for ever after a word' }
+  /** Makes these calls in one answer, then says what it was told of them. For engines that support what they need. */
+  | { does: 'call'; calls: readonly SceneCall[] }
+  /** In a turn that goes on after calls: says what it is told of them, after it made these again if it is told to. */
+  | { does: 'go on'; calls: readonly SceneCall[] }
+
+/** A call of the tool Bash, with its `command`, or of a tool of the client. */
+export interface SceneCall {
+  name: string
+  input: Readonly<Record<string, unknown>>
+}
 
 /**
  * What `threadbox plugin test` needs to test an engine. A plugin's file exports it as `contract`.
@@ -32,5 +42,11 @@ export interface EngineContract {
   openModel?(): ModelAccess
   /** The number of open connections to its model. */
   openCalls?(): number
+  /** Makes an engine that knows nothing of what the first one did, as a restarted server has it. */
+  reopen?(): Engine
   close?(): Promise<void>
+}
+
+export interface EngineUnderTest extends EngineContract {
+  engine: Engine
 }

@@ -22,8 +22,8 @@ export interface TurnInit {
   history?: StoredMessage[]
   turn?: Partial<Turn>
   context?: Partial<EngineContext>
-  /** Gets each event as it comes. */
-  onEvent?: (event: EngineEvent) => void
+  /** Gets each event as it comes. The engine goes on when this has resolved, as after a server has stored the event. */
+  onEvent?: (event: EngineEvent) => unknown
 }
 
 export interface TurnResult {
@@ -89,7 +89,7 @@ export async function playTurn(init: TurnInit): Promise<TurnResult> {
     }
     events.push(value)
     take(writer.write(toRunEvent(value)))
-    onEvent?.(value)
+    await onEvent?.(value)
   }
 }
 
@@ -105,8 +105,9 @@ const toOpening = (answers: readonly CallAnswer[]): RunEvent[] =>
     const { callId } = answer
     if (answer.type === 'output') return { type: 'tool-result', callId, output: answer.output }
     if (answer.type === 'error') return { type: 'tool-result', callId, output: null, error: answer.error }
-    const approved = answer.type === 'approved'
-    return { type: 'approval-response', callId, approvalId: `apr_${callId}`, approved }
+    const response = { type: 'approval-response' as const, callId, approvalId: `apr_${callId}` }
+    if (answer.type === 'approved') return { ...response, approved: true }
+    return { ...response, approved: false, ...(answer.reason !== undefined && { reason: answer.reason }) }
   })
 
 const toEnding = ({ status, error }: EngineEnd): Ending =>

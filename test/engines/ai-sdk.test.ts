@@ -1,5 +1,5 @@
 import { aiSdk } from '../../plugins/ai-sdk/index.ts'
-import { allWires, type ModelTurn, startModelServer } from '../support/model-server.ts'
+import { allWires, type ModelRequest, type ModelTurn, startModelServer } from '../support/model-server.ts'
 import { describeEngine, type Scene } from './contract.ts'
 import { engineOf } from './engine-of.ts'
 
@@ -8,7 +8,10 @@ const slow = (): ModelTurn => ({
   everyMs: 50,
 })
 
-function script(scene: Scene): ModelTurn[] {
+/** Says what it was told last. */
+const tell = ({ results, lastText }: ModelRequest): ModelTurn => ({ text: [...results, lastText].join('\n') })
+
+function script(scene: Scene): (ModelTurn | typeof tell)[] {
   switch (scene.does) {
     case 'say':
       return [{ text: scene.text }]
@@ -30,6 +33,10 @@ function script(scene: Scene): ModelTurn[] {
       return [{ silent: true }]
     case 'wait for ever after a word':
       return [{ text: 'So ', ending: 'hang' }]
+    case 'call':
+      return [{ calls: scene.calls.map(call => ({ ...call })) }, tell]
+    case 'go on':
+      return [tell, tell]
     case 'remember':
       return []
   }

@@ -35,6 +35,8 @@ function toPrompt(scene: Scene): string | undefined {
       model.play({ text: 'So ', ending: 'hang' })
       return 'model'
     case 'call badly':
+    case 'call':
+    case 'go on':
       return undefined
   }
 }

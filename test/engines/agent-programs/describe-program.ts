@@ -62,6 +62,9 @@ function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[
         { calls: [{ name: 'NoSuchTool', input: {} }] },
         { text: 'recovered' },
       ]
+    case 'call':
+    case 'go on':
+      return undefined
     case 'wait for its model for ever':
       return [{ silent: true }]
     case 'wait for ever after a word':
