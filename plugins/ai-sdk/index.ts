@@ -8,7 +8,7 @@ export const aiSdk: Plugin = { name: 'ai-sdk', engine: () => engine }
 
 const engine: Engine = {
   name: 'ai-sdk',
-  supports: ['approvals', 'clientTools'],
+  supports: ['approvals', 'clientTools', 'steering'],
   async *run(turn, context) {
     const { runTurn } = await import('./turn.ts')
     return yield* runTurn(turn, context)

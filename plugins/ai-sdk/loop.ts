@@ -7,6 +7,7 @@ import type { CallIds } from './model/call-ids.ts'
 import { failed } from './model/failure.ts'
 import type { Model } from './model/model.ts'
 import { callModel } from './model/model-call.ts'
+import { takeSteered } from './steered.ts'
 import { sortCalls } from './tools/asking.ts'
 import { runCalls } from './tools/run-calls.ts'
 import type { Tool, ToolContext } from './tools/tool.ts'
@@ -28,17 +29,23 @@ export interface LoopInit {
   toolContext: Omit<ToolContext, 'progress'>
   permissions: EngineContext['permissions']
   clientTools: EngineContext['clientTools']
+  steering: EngineContext['steering']
   callIds: CallIds
   /** The most model calls. */
   maxTurns?: number
 }
 
-/** Calls the model and runs its tool calls, again and again, until an answer has no tool call, or one that has to wait. */
+/**
+ * Calls the model and runs its tool calls, again and again, until an answer has no tool call, or one that has to wait. What
+ * the user says meanwhile comes before the next call; said during the last answer, it makes that not the last.
+ */
 export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, EngineEnd> {
   const { model, system, fixedTokens, tools, toolSet, toolContext, callIds, maxTurns = DEFAULT_MAX_TURNS } = init
   const { signal } = toolContext
+  const listen = () => takeSteered(init.steering, model.wire)
   let { entries } = init
   for (let turn = 1; turn <= maxTurns; turn++) {
+    entries.push(...(yield* listen()))
     entries = yield* compact(entries, { model, fixedTokens, signal })
     if (signal.aborted) return { status: 'cancelled' }
     const messages = entries.map(({ message }) => message)
@@ -51,7 +58,12 @@ export async function* runLoop(init: LoopInit): AsyncGenerator<EngineEvent, Engi
         const text = 'The answer was cut: it is longer than the model may write at once.'
         yield { type: 'notice', level: 'warn', code: 'answer_cut', text }
       }
-      return { status: 'completed' }
+      const said = turn < maxTurns ? yield* listen() : []
+      const first = said[0]
+      if (!first) return { status: 'completed' }
+      if (message) entries.push({ message, key: first.key })
+      entries.push(...said)
+      continue
     }
     const { now, questions, isWaiting } = sortCalls(calls, tools, init)
     yield* questions

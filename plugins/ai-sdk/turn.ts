@@ -43,7 +43,7 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
       isPlanMode: context.options.permissionMode === 'plan',
       ...(turn.systemPrompt !== undefined && { systemPrompt: turn.systemPrompt }),
     })
-    const { permissions, clientTools, signal } = context
+    const { permissions, clientTools, steering, signal } = context
     const toolMap = new Map(tools.map(tool => [tool.name, tool]))
     const toolContext = { ...context, programs: facts.programs }
     const callIds = createCallIds(listCallIds(turn))
@@ -66,6 +66,7 @@ export async function* runTurn(turn: Turn, context: EngineContext): AsyncGenerat
       toolContext,
       permissions,
       clientTools,
+      steering,
       callIds,
       ...(context.options.maxTurns !== undefined && { maxTurns: context.options.maxTurns }),
     })

@@ -64,7 +64,7 @@ async function* answer({ prompt }: Turn, context: EngineContext): AsyncGenerator
     else for (const delta of splitWords(blank + line)) yield { type: 'text', id: `text-${part}`, delta }
     blank = ''
     // Each line is a step of the work: what the user says meanwhile comes after it.
-    for (const message of steering?.take() ?? []) {
+    for (const message of context.signal.aborted ? [] : (steering?.take() ?? [])) {
       yield { type: 'steered', messageId: message.id }
       part += 1
       lines.unshift(...splitLines(`${toText(message)}\n`))

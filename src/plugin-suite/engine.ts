@@ -7,6 +7,7 @@ import type { Kit } from './kit.ts'
 import type { EngineUnderTest, Scene } from './scene.ts'
 import { countSleepers } from './sleepers.ts'
 import type { Stage } from './stage.ts'
+import { describeSteering } from './steering.ts'
 import { permissions, playTurn, type TurnInit } from './turn.ts'
 import { until } from './until.ts'
 
@@ -75,6 +76,7 @@ export function describeEngine(
       prompt: string,
       isTime: (event: { type: string }) => boolean,
       at?: () => Promise<void>,
+      more: Partial<TurnInit> = {},
     ) => {
       const abort = new AbortController()
       let abortedAtMs = 0
@@ -83,7 +85,7 @@ export function describeEngine(
         abort.abort()
       }
       const running = play(prompt, {
-        context: { signal: abort.signal, ...(subject.openModel && { openModel: subject.openModel }) },
+        context: { ...more.context, signal: abort.signal },
         onEvent: event => isTime(event) && cancel(),
       })
       if (at) void at().then(cancel)
@@ -229,6 +231,11 @@ export function describeEngine(
     const stage: Stage = { kit, subject, scene, play, shell }
     if (claims('approvals')) describeApprovals(stage)
     if (claims('clientTools')) describeClientTools(stage)
+    if (subject.engine.supports?.includes('steering')) {
+      const stopped = (prompt: string, at: () => Promise<void>, more: Partial<TurnInit>) =>
+        cancelled(prompt, () => false, at, more)
+      describeSteering({ expect, scene, play, cancelled: stopped, shell })
+    }
 
     test('leaves no process behind', async () => {
       await until(async () => Number(await listProcesses()) <= Number(processes))

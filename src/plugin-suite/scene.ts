@@ -19,6 +19,10 @@ export type Scene =
   | { does: 'call'; calls: readonly SceneCall[] }
   /** In a turn that goes on after calls: says what it is told of them, after it made these again if it is told to. */
   | { does: 'go on'; calls: readonly SceneCall[] }
+  /** Runs the command by a call of the tool Bash, then says the word if the user has said it meanwhile, else `nothing`. */
+  | { does: 'heed'; command: string; word: string }
+  /** Writes for a second. Asked again, it says the word if the user has said it meanwhile, else `nothing`. */
+  | { does: 'heed at its end'; word: string }
 
 /** A call of the tool Bash, with its `command`, or of a tool of the client. */
 export interface SceneCall {

@@ -11,7 +11,11 @@ const slow = (): ModelTurn => ({
 /** Says what it was told last. */
 const tell = ({ results, lastText }: ModelRequest): ModelTurn => ({ text: [...results, lastText].join('\n') })
 
-function script(scene: Scene): (ModelTurn | typeof tell)[] {
+const heed = (word: string) => (request: ModelRequest) => ({
+  text: JSON.stringify(request.body).includes(word) ? word : 'nothing',
+})
+
+function script(scene: Scene): (ModelTurn | ((request: ModelRequest) => ModelTurn))[] {
   switch (scene.does) {
     case 'say':
       return [{ text: scene.text }]
@@ -37,6 +41,10 @@ function script(scene: Scene): (ModelTurn | typeof tell)[] {
       return [{ calls: scene.calls.map(call => ({ ...call })) }, tell]
     case 'go on':
       return [tell, tell]
+    case 'heed':
+      return [{ calls: [{ name: 'Bash', input: { command: scene.command } }] }, heed(scene.word)]
+    case 'heed at its end':
+      return [{ text: 'One two three four five.', everyMs: 200 }, heed(scene.word)]
     case 'remember':
       return []
   }

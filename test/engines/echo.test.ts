@@ -15,6 +15,10 @@ function promptOf(scene: Scene): string | undefined {
       return '/fail'
     case 'fail after a word':
       return 'word\n/fail'
+    case 'heed':
+      return `$ ${scene.command}`
+    case 'heed at its end':
+      return '/slow 20'
     default:
       return undefined
   }

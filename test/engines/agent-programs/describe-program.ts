@@ -65,11 +65,19 @@ function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[
     case 'call':
     case 'go on':
       return undefined
+    case 'heed':
+      return [{ calls: [shell(scene.command)] }, heed(scene.word), { text: 'Nothing more.' }]
+    case 'heed at its end':
+      return [{ text: 'One two three four five.', everyMs: 200 }, heed(scene.word)]
     case 'wait for its model for ever':
       return [{ silent: true }]
     case 'wait for ever after a word':
       return [{ text: 'So ', ending: 'hang' }]
   }
 }
+
+const heed =
+  (word: string): Script =>
+  ({ body }) => ({ text: JSON.stringify(body).includes(word) ? word : 'nothing' })
 
 const many = (turn: ModelTurn): ModelTurn[] => Array.from({ length: 50 }, () => turn)
