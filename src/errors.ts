@@ -10,6 +10,7 @@ const statuses = {
   sandbox_not_found: 404,
   thread_not_found: 404,
   message_not_found: 404,
+  branch_not_found: 404,
   process_not_found: 404,
   file_not_found: 404,
   method_not_allowed: 405,

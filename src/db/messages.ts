@@ -14,6 +14,14 @@ interface Row {
   createdAt: string
 }
 
+/** What messages are listed of: what a thread shows, by its id, or what a branch has beside what it shares. */
+export type MessageOwner = string | { branchId: string }
+
+const from = (owner: MessageOwner) =>
+  typeof owner === 'string' ? 'messages where thread_id = $owner' : 'branch_messages where branch_id = $owner'
+
+const idOf = (owner: MessageOwner) => (typeof owner === 'string' ? owner : owner.branchId)
+
 const columns = 'id, role, parts, metadata, created_at as createdAt'
 
 const toMessage = ({ position: _, ...row }: Row & { position?: number }): Message => ({
@@ -32,30 +40,31 @@ export const listMessages = (db: Database, threadId: string): Message[] =>
 /** The newest messages that came before a position, or of all, oldest first, as many as the bounds have room for. */
 export function lastMessages(
   db: Database,
-  threadId: string,
+  owner: MessageOwner,
   bounds: MessageBounds,
   before = Number.MAX_SAFE_INTEGER,
 ): Message[] {
   const rows = db
-    .query<Row, { threadId: string; before: number; limit: number }>(
-      `select ${columns} from messages where thread_id = $threadId and position < $before order by position desc limit $limit`,
+    .query<Row, { owner: string; before: number; limit: number }>(
+      `select ${columns} from ${from(owner)} and position < $before order by position desc limit $limit`,
     )
-    .iterate({ threadId, before, limit: bounds.messages })
+    .iterate({ owner: idOf(owner), before, limit: bounds.messages })
   return takePage(rows, bounds).reverse().map(toMessage)
 }
 
-/** The messages that come after a position, oldest first, and the position of the last of them; undefined at the end. */
+/** The messages that come after a position and up to another, oldest first, and the position of the last of them; undefined at the end. */
 export function nextMessages(
   db: Database,
-  threadId: string,
+  owner: MessageOwner,
   bounds: MessageBounds,
-  after: number,
+  { after, until = Number.MAX_SAFE_INTEGER }: { after: number; until?: number },
 ): { messages: Message[]; last: number } | undefined {
   const rows = db
-    .query<Row & { position: number }, { threadId: string; after: number; limit: number }>(
-      `select ${columns}, position from messages where thread_id = $threadId and position > $after order by position limit $limit`,
+    .query<Row & { position: number }, { owner: string; after: number; until: number; limit: number }>(
+      `select ${columns}, position from ${from(owner)} and position > $after and position <= $until
+       order by position limit $limit`,
     )
-    .iterate({ threadId, after, limit: bounds.messages })
+    .iterate({ owner: idOf(owner), after, until, limit: bounds.messages })
   const page = takePage(rows, bounds)
   const last = page.at(-1)?.position
   return last === undefined ? undefined : { messages: page.map(toMessage), last }
@@ -72,17 +81,17 @@ function takePage<Found extends Row>(rows: Iterable<Found>, bounds: MessageBound
   return page
 }
 
-/** Finds the position of a message in its thread. */
+/** Finds the position of a message in its thread or branch. */
 export const findPlace = (
   db: Database,
-  threadId: string,
+  owner: MessageOwner,
   id: string,
 ): { position: number; role: StoredMessage['role'] } | undefined =>
   db
-    .query<{ position: number; role: StoredMessage['role'] }, { threadId: string; id: string }>(
-      'select position, role from messages where thread_id = $threadId and id = $id',
+    .query<{ position: number; role: StoredMessage['role'] }, { owner: string; id: string }>(
+      `select position, role from ${from(owner)} and id = $id`,
     )
-    .get({ threadId, id }) ?? undefined
+    .get({ owner: idOf(owner), id }) ?? undefined
 
 /** Finds the last message of the user's at a position or before it, or of all. */
 export function lastQuestion(
@@ -101,25 +110,21 @@ export function lastQuestion(
   return { id, role, parts, position: row.position }
 }
 
-/** The id of the first message after a position. */
-export const idAfter = (db: Database, threadId: string, position: number): string | undefined =>
+/** Finds the first message after a position. */
+export const findAfter = (
+  db: Database,
+  owner: MessageOwner,
+  position: number,
+): { id: string; createdAt: string } | undefined =>
   db
-    .query<{ id: string }, { threadId: string; position: number }>(
-      'select id from messages where thread_id = $threadId and position > $position order by position limit 1',
+    .query<{ id: string; createdAt: string }, { owner: string; position: number }>(
+      `select id, created_at as createdAt from ${from(owner)} and position > $position order by position limit 1`,
     )
-    .get({ threadId, position })?.id
+    .get({ owner: idOf(owner), position }) ?? undefined
 
 /** Adds messages at the thread's end and returns those added: one whose id is there already is skipped. */
 export const appendMessages = (db: Database, threadId: string, messages: readonly StoredMessage[]): StoredMessage[] =>
   inTransaction(db, () => messages.filter(message => insertMessage(db, threadId, message)))
-
-/** Removes this message and what comes after it. */
-export function removeMessagesFrom(db: Database, threadId: string, id: string): void {
-  db.query(
-    `delete from messages where thread_id = $threadId
-       and position >= (select position from messages where thread_id = $threadId and id = $id)`,
-  ).run({ threadId, id })
-}
 
 /** Finds a message of a thread. */
 export function findMessage(db: Database, threadId: string, id: string): Message | undefined {
@@ -140,27 +145,23 @@ export function setParts(db: Database, threadId: string, id: string, parts: Stor
   })
 }
 
-/** Stores how a run has gone on with a reply. */
+/** Stores how a run has gone on with a reply, also one that was moved to a branch meanwhile. */
 export function replaceReply(
   db: Database,
   threadId: string,
   reply: { id: string; runId: string; parts: StoredMessage['parts']; metadata: unknown },
 ): void {
-  db.query(
-    `update messages set parts = $parts, metadata = $metadata, run_id = $runId
-     where thread_id = $threadId and id = $id`,
-  ).run({
-    threadId,
-    id: reply.id,
-    runId: reply.runId,
-    parts: JSON.stringify(reply.parts),
-    metadata: JSON.stringify(reply.metadata),
-  })
+  const change = 'set parts = $parts, metadata = $metadata, run_id = $runId where id = $id'
+  const { id, runId } = reply
+  const row = { threadId, id, runId, parts: JSON.stringify(reply.parts), metadata: JSON.stringify(reply.metadata) }
+  if (db.query(`update messages ${change} and thread_id = $threadId`).run(row).changes > 0) return
+  const own = 'select id from branches where thread_id = $threadId'
+  db.query(`update branch_messages ${change} and branch_id in (${own})`).run(row)
 }
 
 /**
- * Adds the assistant's message of a run, with the run's metadata: at the thread's end, or before what was said after the
- * run, when the thread went on without it.
+ * Adds the assistant's message of a run, with the run's metadata: at the thread's end, or, when the thread went on without
+ * the run, before what was said after it, or to the branch that its question was moved to.
  */
 export function appendReply(
   db: Database,
@@ -168,6 +169,7 @@ export function appendReply(
   reply: { id: string; runId: string; parts: StoredMessage['parts']; metadata: unknown },
 ): void {
   const later = findLaterRun(db, { id: reply.runId, threadId })
+  if (later && addToBranch(db, threadId, reply, later.startedAt)) return
   const place = later && findPlaceFrom(db, threadId, later.startedAt)
   if (place !== undefined) makeRoom(db, threadId, place)
   insertMessage(db, threadId, { id: reply.id, role: 'assistant', parts: reply.parts }, { ...reply, place })
@@ -179,6 +181,25 @@ export function insertBefore(db: Database, threadId: string, message: StoredMess
   if (next) makeRoom(db, threadId, next.position)
   insertMessage(db, threadId, message, { runId: null, metadata: null, place: next?.position })
 }
+
+/** Adds a reply to the branch that was cut off first since its run began, and until a time. False when there is none. */
+const addToBranch = (
+  db: Database,
+  threadId: string,
+  { id, runId, parts, metadata }: Parameters<typeof appendReply>[2],
+  until: string,
+): boolean =>
+  db
+    .query(
+      `insert into branch_messages (branch_id, id, position, run_id, role, parts, metadata, created_at)
+       select branches.id, $id, (select max(position) + 1 from branch_messages where branch_id = branches.id),
+         runs.id, 'assistant', $parts, $metadata, $now
+       from branches join runs on runs.id = $runId
+       where branches.thread_id = $threadId and cut_at > started_at and cut_at <= $until
+       order by cut_at, branches.id limit 1`,
+    )
+    .run({ id, runId, threadId, until, parts: JSON.stringify(parts), metadata: JSON.stringify(metadata), now: now() })
+    .changes > 0
 
 /** Finds the position of the first message at this time or later. */
 const findPlaceFrom = (db: Database, threadId: string, time: string): number | undefined =>

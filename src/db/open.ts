@@ -9,6 +9,7 @@ import environments from './migrations/0005_environments.sql' with { type: 'text
 import usageIndex from './migrations/0006_usage_index.sql' with { type: 'text' }
 import waiting from './migrations/0007_waiting.sql' with { type: 'text' }
 import queuedMessages from './migrations/0008_queued_messages.sql' with { type: 'text' }
+import branches from './migrations/0009_branches.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -35,6 +36,7 @@ const migrations: readonly Migration[] = [
   sql(usageIndex),
   sql(waiting),
   sql(queuedMessages),
+  sql(branches),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */

@@ -93,6 +93,11 @@ export function clearEngineSession(db: Database, id: string): void {
   db.query('update threads set engine_session_id = null where id = $id').run({ id })
 }
 
+/** Notes that the thread was changed, now. */
+export function touchThread(db: Database, id: string): void {
+  db.query('update threads set updated_at = $now where id = $id').run({ id, now: now() })
+}
+
 /** Notes that a run of the thread begins. */
 export function startThread(db: Database, id: string): void {
   db.query(

@@ -45,6 +45,24 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect((await threadOf(app, place)).messages[0].id).toBe(chat.messages[0]!.id)
   })
 
+  test('a page that shows an earlier branch goes on from it', async () => {
+    const { chat, stored, shown, place } = await scene(ai)
+    await chat.sendMessage({ text: 'two, but better', messageId: chat.messages[2]!.id })
+    await chat.regenerate()
+    const { messages } = await threadOf(app, place)
+    expect([messages[2].branches.length, messages[3].branches.length]).toEqual([2, 2])
+    const path = `/v1/sandboxes/${place.sandboxId}/threads/${place.threadId}`
+    await app.ask('PATCH', path, { branch: messages[2].branches[0] })
+    chat.messages = (await threadOf(app, place)).messages
+    await chat.sendMessage({ text: 'four' })
+    const whole = ['one', 'two', 'three', 'four'].flatMap(text => [`user: ${text}`, `assistant: ${text}`])
+    expect([chat.status, await stored(), shown()]).toEqual(['ready', whole, whole])
+    await app.ask('PATCH', path, { branch: messages[3].branches[0] })
+    expect(await stored()).toEqual([
+      ...['user: one', 'assistant: one', 'user: two, but better', 'assistant: two, but better'],
+    ])
+  })
+
   test('any reply can be made anew, by its id or by its question’s', async () => {
     const { chat, stored, shown } = await scene(ai)
     await chat.regenerate()

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { listMessages } from '../../src/db/messages.ts'
+import { cutBranch, listBranches } from '../../src/db/branches.ts'
+import { lastMessages, listMessages } from '../../src/db/messages.ts'
 import { insertModelCall } from '../../src/db/model-calls.ts'
 import { findRun, listActiveRuns } from '../../src/db/runs.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
@@ -136,6 +137,34 @@ test('a reply that is recovered late has its place in the thread, and the later 
   expect(messages.map(({ role }) => role)).toEqual(['assistant', 'user', 'assistant'])
   expect(messages.map(({ metadata }) => metadata)).toMatchObject([{ runId: run.id }, null, { runId: later.id }])
   expect(findThread(db, sandbox.id, thread.id)).toMatchObject({ status: 'completed', error: null })
+})
+
+test('a reply that is recovered late is where its question is, also when that was cut off', async () => {
+  const first = scene()
+  const engine = puppet()
+  first.runs.start({ ...first.init, messages: [{ ...user('First'), id: 'm1' }] }, engine.execute)
+  engine.say(text('Let me look.'))
+  await engine.taken()
+  const { id } = first.thread
+  const db = openTemporary(first.path)
+  const later = createRuns(db, { log: () => {} })
+  cutBranch(db, id, 'm1', { branches: 9, bytes: 9999 })
+  const init = { ...first.init, messages: [{ ...user('Second'), id: 'm1' }] }
+  await later.start(init, async function* () {
+    yield text('Now this.')
+    return { status: 'completed' }
+  }).finished
+  const runs = createRuns(db, { log: () => {} })
+  expect(runs.recover()).toBe(1)
+  expect(listMessages(db, id)).toMatchObject([
+    { id: 'm1', parts: [{ text: 'Second' }] },
+    { role: 'assistant', parts: [{ text: 'Now this.' }] },
+  ])
+  const [branch] = listBranches(db, id)
+  expect(lastMessages(db, { branchId: branch!.id }, { messages: 9, characters: 9999 })).toMatchObject([
+    { id: 'm1', parts: [{ text: 'First' }] },
+    { role: 'assistant', parts: [{ text: 'Let me look.' }] },
+  ])
 })
 
 test('a run that cannot be ended at a start does not keep the server from starting, and is ended later', async () => {

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { newId } from '../../db/id.ts'
-import { findPlace, idAfter, lastMessages, lastQuestion } from '../../db/messages.ts'
+import { findAfter, findMessage, findPlace, lastMessages, lastQuestion } from '../../db/messages.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 import type { Asked, Identified } from './asked.ts'
 
@@ -17,23 +17,22 @@ export interface TurnPlan {
 
 /** No more than any model takes: a thread may have any length. */
 const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
-const ONE = { messages: 1, characters: 0 }
 
 /** Decides what of a chat is new to its thread, and what is answered again. Changes nothing. */
 export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds, messageId }: Identified): TurnPlan {
   const find = (id: string | undefined) => (id === undefined ? undefined : findPlace(db, threadId, id))
   const said = asked.prompt.filter(({ role }) => role === 'user')
-  if (idAfter(db, threadId, 0) === undefined)
+  if (!findAfter(db, threadId, 0))
     return { prompt: said, history: asked.before, messages: [...asked.before, ...asked.prompt] }
   const history = (before?: number) =>
     lastMessages(db, threadId, HISTORY, before).map(({ id, role, parts }) => ({ id, role, parts }))
-  const findUsers = (id: string | undefined) => {
+  const findUsers = (id = '') => {
     const place = find(id)
-    return place?.role === 'user' ? place : undefined
+    return place?.role === 'user' ? { id, ...place } : undefined
   }
   const edited = findUsers(asked.replaces)
   const known = edited ?? findUsers(said[0]?.id)
-  const stored = known && lastMessages(db, threadId, ONE, known.position + 1)[0]
+  const stored = known && findMessage(db, threadId, known.id)
   if (known && stored) {
     // A message of another wording is an edit, whatever the client calls it.
     const isEdit = edited !== undefined || !said.every(({ parts }) => Bun.deepEquals(parts, stored.parts))
@@ -41,7 +40,7 @@ export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds,
     const prompt = said.map(message => (isFree(message.id) ? message : { ...message, id: stored.id }))
     const plan = { prompt, history: history(known.position), messages: prompt }
     if (isEdit) return { ...plan, cut: { from: stored.id } }
-    return asked.isAgain ? { ...plan, cut: { from: idAfter(db, threadId, known.position) } } : plan
+    return asked.isAgain ? { ...plan, cut: { from: findAfter(db, threadId, known.position)?.id } } : plan
   }
   const again = asked.isAgain ? findAgain(db, threadId, said, find(messageId)?.position, ownIds) : undefined
   if (again) {
@@ -50,7 +49,7 @@ export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds,
       prompt: [question],
       history: history(position),
       messages: [],
-      cut: { from: idAfter(db, threadId, position) },
+      cut: { from: findAfter(db, threadId, position)?.id },
     }
   }
   // An id that the thread has is the agent's here.

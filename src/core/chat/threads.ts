@@ -1,21 +1,16 @@
-import type { Database } from 'bun:sqlite'
+import { findActiveBranch } from '../../db/branches.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { findPlace, lastMessages, listMessages, nextMessages, removeMessagesFrom } from '../../db/messages.ts'
-import {
-  clearEngineSession,
-  deleteThread,
-  findThread,
-  insertThread,
-  listThreads,
-  threadUsage,
-} from '../../db/threads.ts'
+import { findPlace, lastMessages, listMessages, nextMessages } from '../../db/messages.ts'
+import { deleteThread, findThread, insertThread, listThreads, threadUsage } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
+import type { Fork } from '../../model/branch.ts'
 import type { Message } from '../../model/message.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Thread, ThreadPage, ThreadUsage } from '../../model/thread.ts'
 import { textOf } from '../../stream/message.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
+import { findPath } from './branches.ts'
 
 /** Throws thread_not_found, also for a thread of another sandbox or user. */
 export function getThread({ db }: Runtime, caller: Caller, sandbox: Sandbox, id: string): Thread {
@@ -56,27 +51,50 @@ export const describeThread = ({ db }: Runtime, thread: Thread) => ({
 /** Sums what a thread's ended runs used. */
 export const sumUsage = ({ db }: Runtime, { id }: Thread): ThreadUsage => threadUsage(db, id)
 
-/** Pages of a thread's messages, from its first to its last. Throws when the thread is deleted meanwhile. */
-export function* messagePages({ db }: Runtime, thread: Thread) {
-  for (let after = 0; ; ) {
-    const page = nextMessages(db, thread.id, PAGE, after)
-    if (!findThread(db, thread.sandboxId, thread.id)) throw new Error('The thread was deleted.')
-    if (!page) return
-    yield page.messages.map(withContent)
-    after = page.last
+/**
+ * Pages of a thread's messages, or a branch's, from the first to the last. Throws branch_not_found, and when the thread is
+ * deleted or shows another branch meanwhile.
+ */
+export function* messagePages({ db }: Runtime, thread: Thread, branchId?: string) {
+  const { stretches, forks } = findPath(db, thread.id, branchId)
+  const active = findActiveBranch(db, thread.id)
+  for (const { owner, until } of stretches) {
+    for (let after = 0; ; ) {
+      const page = nextMessages(db, owner, PAGE, { after, until })
+      if (!findThread(db, thread.sandboxId, thread.id)) throw new Error('The thread was deleted.')
+      if (findActiveBranch(db, thread.id) !== active) throw new Error('The thread has changed.')
+      if (!page) break
+      yield page.messages.map(message => described(message, forks))
+      after = page.last
+    }
   }
 }
 
-/** The newest messages of a thread, oldest first, or those before one. Throws invalid_request when it has no such message. */
-export function pageMessages({ db }: Runtime, thread: Thread, { limit, before }: { limit: number; before?: string }) {
-  const place = before === undefined ? undefined : findPlace(db, thread.id, before)
-  if (before !== undefined && !place) {
-    throw new ApiError('invalid_request', 'before: no message of this thread', { field: 'before' })
+/**
+ * The newest messages of a thread, or of a branch, oldest first, or those before one. Throws invalid_request when it has no
+ * such message, and branch_not_found.
+ */
+export function pageMessages(
+  { db }: Runtime,
+  thread: Thread,
+  { limit, before, branch }: { limit: number; before?: string; branch?: string },
+) {
+  const { stretches, forks } = findPath(db, thread.id, branch)
+  const found: Message[] = []
+  let isBefore = before === undefined
+  for (const { owner, until } of stretches.toReversed()) {
+    const place = isBefore || before === undefined ? undefined : findPlace(db, owner, before)
+    isBefore ||= place !== undefined && place.position <= until
+    if (!isBefore) continue
+    const bounds = { messages: limit + 1 - found.length, characters: Number.MAX_SAFE_INTEGER }
+    if (bounds.messages > 0) found.unshift(...lastMessages(db, owner, bounds, place?.position ?? until + 1))
   }
-  const bounds = { messages: limit + 1, characters: Number.MAX_SAFE_INTEGER }
-  const found = lastMessages(db, thread.id, bounds, place?.position)
+  if (!isBefore) throw new ApiError('invalid_request', 'before: no message of this thread', { field: 'before' })
   const messages = found.slice(-limit)
-  return { messages: messages.map(withContent), nextBefore: found.length > limit ? (messages[0]?.id ?? null) : null }
+  return {
+    messages: messages.map(message => described(message, forks)),
+    nextBefore: found.length > limit ? (messages[0]?.id ?? null) : null,
+  }
 }
 
 /** What is read and sent at once. */
@@ -84,11 +102,10 @@ const PAGE = { messages: 256, characters: 256 * 1024 }
 
 const withContent = (message: Message) => ({ ...message, content: textOf(message.parts) })
 
-/** Removes a message and those after it, and the engine's session: the engine then gets the conversation from the thread. */
-export function cutThread(db: Database, id: string, firstMessageId: string | undefined): void {
-  if (firstMessageId !== undefined) removeMessagesFrom(db, id, firstMessageId)
-  clearEngineSession(db, id)
-}
+const described = (message: Message, forks: ReadonlyMap<string, Fork>) => ({
+  ...withContent(message),
+  ...forks.get(message.id),
+})
 
 /** Cancels what runs in it first. */
 export async function removeThread({ db, runs }: Runtime, thread: Thread): Promise<void> {

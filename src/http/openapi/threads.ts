@@ -28,6 +28,14 @@ const Message = Type.Object(
     parts: Type.Array(MessagePart),
     metadata: nullable(Type.Record(Type.String(), Type.Unknown())),
     createdAt: Timestamp,
+    branch: Type.Optional(
+      Type.String({ description: 'Where the conversation was changed here: the branch that this message is of.' }),
+    ),
+    branches: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Where the conversation was changed here: all branches that differ from here on, oldest first.',
+      }),
+    ),
   },
   { title: 'Message' },
 )
@@ -140,9 +148,17 @@ export const threadOperations: Operations = {
     id: 'getThread',
     summary: 'Gives a thread with its messages',
     description:
-      'All of them, or with `limit` the newest, or those before the message `before`; then `nextBefore` goes on.',
+      'All of them, or with `limit` the newest, or those before the message `before`; then `nextBefore` goes on. With `branch` those of a branch.',
     tag: 'Threads',
     answers: { 200: answer(Thread) },
+    errors: ['branch_not_found'],
+  },
+  'PATCH /v1/sandboxes/:sandboxId/threads/:threadId': {
+    id: 'changeThread',
+    summary: 'Changes which branch a thread shows',
+    tag: 'Threads',
+    answers: { 200: answer(ThreadSummary) },
+    errors: ['branch_not_found', 'run_active'],
   },
   'DELETE /v1/sandboxes/:sandboxId/threads/:threadId': {
     id: 'deleteThread',

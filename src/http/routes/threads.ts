@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
+import { switchBranch } from '../../core/chat/branches.ts'
 import { resumeQueue, runNext } from '../../core/chat/run-next.ts'
 import {
   createThread,
@@ -15,7 +16,7 @@ import { isQueueStopped, listQueue, takeBack } from '../../core/queue/queue.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { getSandbox } from '../../core/sandboxes/sandboxes.ts'
 import type { Thread } from '../../model/thread.ts'
-import { optionalJson } from '../body.ts'
+import { json, optionalJson } from '../body.ts'
 import { getCaller } from '../caller.ts'
 import { inPieces } from '../pieces.ts'
 import { ExternalUserId, PageSize, SandboxParams, ThreadParams } from '../schema.ts'
@@ -30,12 +31,27 @@ const PageQuery = Type.Object({
   /** The id of the last item on the page before. */
   before: Type.Optional(Type.String({ maxLength: bounds.id })),
 })
+
+const MessageQuery = Type.Composite([
+  PageQuery,
+  Type.Object({
+    branch: Type.Optional(Type.String({ maxLength: bounds.id, description: 'Gives this branch of it.' })),
+  }),
+])
+
+const ChangeThread = Type.Object({
+  branch: Type.Optional(
+    Type.String({ maxLength: bounds.id, description: 'The branch that it shows from now on, and goes on with.' }),
+  ),
+})
+
 const DEFAULT_PAGE = 50
 /** How many items of a list are made at once. */
 const PIECE = 500
 
 const QueuedParams = Type.Object({ ...ThreadParams.properties, messageId: Type.String({ maxLength: bounds.id }) })
 
+/** Over 100 lines: it is a list of routes. */
 export function threadRoutes(runtime: Runtime) {
   const threadOf = (request: Request, { sandboxId, threadId }: Static<typeof ThreadParams>) => {
     const caller = getCaller(request)
@@ -72,23 +88,35 @@ export function threadRoutes(runtime: Runtime) {
     )
     .get(
       '/:threadId',
-      ({ request, params: { sandboxId, threadId }, query: { limit, before } }) => {
-        const caller = getCaller(request)
-        const thread = getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId)
+      ({ request, params, query: { limit, before, branch } }) => {
+        const thread = threadOf(request, params)
         const { error, completedAt } = thread
         const queue = listQueue(runtime, thread.id)
         const usage = sumUsage(runtime, thread)
         const fields = { ...summary(thread), usage, error, completedAt, ...(queue.length > 0 && { queue }) }
         if (limit !== undefined || before !== undefined) {
-          const page = { limit: Number(limit ?? DEFAULT_PAGE), ...(before !== undefined && { before }) }
+          const page = {
+            limit: Number(limit ?? DEFAULT_PAGE),
+            ...(before !== undefined && { before }),
+            ...(branch !== undefined && { branch }),
+          }
           return { ...fields, ...pageMessages(runtime, thread, page) }
         }
-        const pages = messagePages(runtime, thread)
+        const pages = messagePages(runtime, thread, branch)
         const [first, second] = [pages.next(), pages.next()]
         if (second.done) return { ...fields, messages: first.value ?? [] }
         return inPieces(continued([first.value ?? [], second.value], pages), { fields, name: 'messages' })
       },
-      { params: ThreadParams, query: PageQuery },
+      { params: ThreadParams, query: MessageQuery },
+    )
+    .patch(
+      '/:threadId',
+      async ({ request, params, body: { branch } }) => {
+        const thread = threadOf(request, params)
+        if (branch !== undefined) await switchBranch(runtime, thread, branch)
+        return summary(threadOf(request, params))
+      },
+      { params: ThreadParams, ...json(ChangeThread) },
     )
     .delete(
       '/:threadId',
