@@ -48,6 +48,16 @@ export const bounds = {
   systemPrompt: MIB,
   tools: 1000,
   tool: 500,
+  permissionRules: 1000,
+  /** As long as a path may be, and a command that is remembered. */
+  permissionRule: 8 * KIB,
+  clientTools: 100,
+  clientToolName: 64,
+  clientToolDescription: 8 * KIB,
+  /** Of one input schema as JSON. */
+  clientToolSchema: 32 * KIB,
+  /** Of how long an approval or a tool of the client may wait: 30 days. */
+  waitMs: 30 * 24 * 3600 * 1000,
   tokenAgents: 100,
 
   networkRules: 1000,

@@ -49,12 +49,13 @@ const sideways = ['async -> errors', 'read -> errors', 'read -> bounds', 'read -
 const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'src/core': {
     config: [],
+    permissions: [],
     runtime: ['config'],
     access: ['config', 'runtime'],
-    agents: ['config', 'runtime', 'access'],
+    agents: ['config', 'permissions', 'runtime', 'access'],
     sandboxes: ['config', 'runtime', 'access', 'agents'],
     queue: ['config', 'runtime'],
-    chat: ['config', 'runtime', 'access', 'agents', 'sandboxes', 'queue'],
+    chat: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue'],
     deploy: ['config', 'runtime', 'access', 'agents', 'sandboxes'],
   },
   'src/guest': { wire: [], inside: ['wire'], host: ['wire'], tools: [] },

@@ -63,8 +63,8 @@ export interface Permission {
 
 /** Decides which calls an engine may make, by the agent's and the chat's rules. */
 export interface Permissions {
-  /** `ask` comes only to engines that support approvals. */
-  decide(name: string, input: unknown): Permission
+  /** `ask` comes only to engines that support approvals. `isReadOnly`: the engine knows that the tool changes nothing. */
+  decide(name: string, input: unknown, facts?: { isReadOnly?: boolean }): Permission
 }
 
 /** Messages that the user sends while a turn runs. */
@@ -108,6 +108,8 @@ export interface TurnOptions {
   permissionMode?: string
   /** Names of tools that the model must not get. */
   disallowedTools?: string[]
+  /** The rules that deny calls. `permissions` decides by them, and by others; these are for programs that take rules. */
+  deny?: string[]
   mcpServers?: Record<string, McpServer>
   /** For the engine `acp`. */
   acp?: AcpOptions

@@ -29,6 +29,8 @@ import { tailOf } from '../../plugins/nsjail/host/stderr.ts'
 import { isLayerPath } from '../../plugins/nsjail/jail/layer-path.ts'
 import { printable } from '../../src/cli/printable.ts'
 import { isSlug } from '../../src/core/agents/agent-files.ts'
+import { createPermissions } from '../../src/core/permissions/decide.ts'
+import { parseRule as parsePermissionRule } from '../../src/core/permissions/rule.ts'
 import { parseHost, parseRule } from '../../src/egress/rules.ts'
 import { answerHeaders, readToken, upstreamHeaders } from '../../src/gateway/headers.ts'
 import { createMeter, estimateTokens } from '../../src/gateway/meter.ts'
@@ -157,6 +159,18 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
     allowedTools([{ name: text } as never], { disallowedTools: [text, `mcp__${text}`] }),
     answerPermission({ toolCall: { title: text } }, {}, { disallowedTools: [text, `mcp__${text}`] }),
   ],
+  'a command that rules are compared with': text =>
+    [text, `sudo ${text}`, `echo "${text}" | sh -s -- ${text}`].map(command => permissions.decide('Bash', { command })),
+  'paths and pages that rules are compared with': text => [
+    permissions.decide('Read', { file_path: text }),
+    permissions.decide('Grep', { path: text, glob: text }),
+    permissions.decide('Glob', { pattern: `/${text}` }),
+    permissions.decide('WebFetch', { url: `https://${text}` }),
+  ],
+  'a rule of permissions': text =>
+    [text, `Bash(${text}:*)`, `Bash(${text})`, `Read(${text})`, `WebFetch(domain:${text})`].map(rule =>
+      outcome(() => parsePermissionRule(rule.slice(0, 8192))),
+    ),
   'a page': htmlToText,
   'a page with what opens and never closes': text =>
     htmlToText(`${'<p><li>'.repeat(9000)}${text}${'</i>'.repeat(16_000)}`),
@@ -214,6 +228,20 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
     ),
   'what a terminal shows': printable,
 }
+
+const rules = [
+  'Bash(git push:*)',
+  'Bash(a b c)',
+  'Bash(git * x * y)',
+  'Bash(a && b)',
+  'Read(**/*a*/**/b?/**)',
+  'Read(~/.x/**)',
+]
+const permissions = createPermissions({
+  agent: { ask: [...rules, 'WebFetch(domain:example.com)'] },
+  chat: { permissionMode: 'default', allow: [...rules, 'WebFetch(domain:*.example.com)'] },
+  ...{ asks: true, canAsk: true, place: { cwd: '/home/user', home: '/home/user' } },
+})
 
 const query: Omit<GrepQuery, 'glob'> = {
   ...{ root: '/', mode: 'content' as const, pattern: 'x', ignoreCase: false, before: 0, after: 0 },

@@ -28,7 +28,8 @@ export function sortCalls(
       now.push(call)
       continue
     }
-    const { decision, reason } = permissions.decide(name, input)
+    const isReadOnly = tools.get(name)?.isReadOnly === true
+    const { decision, reason } = permissions.decide(name, input, { isReadOnly })
     if (decision === 'deny') now.push({ ...call, problem: reason ?? `${name} is not allowed.` })
     else if (isClients) isWaiting = true
     else if (decision === 'allow') now.push(call)
