@@ -190,18 +190,22 @@ describe('a switch', () => {
   })
 })
 
-test('a reply that was cancelled before its first word hides no earlier one', async () => {
+test('a new reply that ends before its first word hides no earlier one', async () => {
   const place = await threeTurns()
-  // The engine's process is not needed: the thread ends with its question.
+  const list = async () => (await app.ask('GET', pathOf(place, '/branches'))).body
+  expect(await list()).toEqual({ branches: [], nextBefore: null })
+  const { id } = (await messagesOf(place))[5]
   await regenerate(place, 'm3')
-  const { branch: shown, branches } = (await messagesOf(place))[5]
-  app.beside(db =>
-    db.run("delete from messages where thread_id = ? and role = 'assistant' and position = 6", [place.threadId]),
-  )
-  expect(texts(await branch(place, branches[0]))).toEqual(turn('one', 'two', 'three'))
-  expect((await switchTo(place, branches[0])).status).toBe(200)
+  // As when it was cancelled at once: the thread ends with its question.
+  app.beside(db => db.run('delete from messages where thread_id = ? and position = 6', [place.threadId]))
+  const [old, active] = (await list()).branches
+  expect(old).toEqual({ id: old.id, isActive: false, parentId: null, afterMessageId: 'm3', firstMessageId: id })
+  expect(active).toMatchObject({ isActive: true, firstMessageId: null })
+  expect(texts(await branch(place, old.id))).toEqual(turn('one', 'two', 'three'))
+  expect((await switchTo(place, old.id)).status).toBe(200)
   expect(texts(await messagesOf(place))).toEqual(turn('one', 'two', 'three'))
-  expect((await app.ask('GET', pathOf(place, `?branch=${shown}`))).status).toBe(404)
+  // All of what was shown is in what is shown now.
+  expect((await list()).branches).toMatchObject([{ id: old.id, isActive: true }])
 })
 
 test('at any depth and in any order, every conversation that there was is kept whole', async () => {

@@ -40,6 +40,10 @@ export function findPath(db: Database, threadId: string, branchId: string | unde
   return { stretches, forks }
 }
 
+/** All branches of a thread, oldest first: also those that no message tells of, as when a new reply has no word yet. */
+export const describeBranches = ({ db }: Runtime, { id }: Thread) =>
+  listBranches(db, id).map(({ first, ...branch }) => ({ ...branch, firstMessageId: first?.id ?? null }))
+
 /** Keeps a message and those after it as a branch, and forgets the engine's session: it then gets the conversation from the thread. */
 export function cutThread(db: Database, id: string, firstMessageId: string | undefined): void {
   if (firstMessageId !== undefined) cutBranch(db, id, firstMessageId, KEPT)

@@ -100,6 +100,23 @@ const Thread = Type.Object(
   { title: 'Thread' },
 )
 
+const Branch = Type.Object(
+  {
+    id: Type.String(),
+    isActive: Type.Boolean({ description: 'The thread shows it.' }),
+    parentId: nullable(
+      Type.String({ description: 'The branch whose beginning it shares; null for the one that is shown.' }),
+    ),
+    afterMessageId: nullable(
+      Type.String({ description: 'The last message that it shares; null when it shares none, or is shown.' }),
+    ),
+    firstMessageId: nullable(
+      Type.String({ description: 'The first message that it does not share; null when it is shown.' }),
+    ),
+  },
+  { title: 'Branch' },
+)
+
 const BackgroundRun = Type.Object(
   { sandboxId: Type.String(), threadId: Type.String(), status: Type.Literal('running') },
   { title: 'BackgroundRun' },
@@ -159,6 +176,13 @@ export const threadOperations: Operations = {
     tag: 'Threads',
     answers: { 200: answer(ThreadSummary) },
     errors: ['branch_not_found', 'run_active'],
+  },
+  'GET /v1/sandboxes/:sandboxId/threads/:threadId/branches': {
+    id: 'listBranches',
+    summary: 'Lists the branches of a thread, oldest first',
+    description: 'None, until an edit or a new reply has cut something off. All of them are one page.',
+    tag: 'Threads',
+    answers: { 200: answer(Type.Object({ branches: Type.Array(Branch), nextBefore: Type.Null() })) },
   },
   'DELETE /v1/sandboxes/:sandboxId/threads/:threadId': {
     id: 'deleteThread',

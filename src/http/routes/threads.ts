@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { switchBranch } from '../../core/chat/branches.ts'
+import { describeBranches, switchBranch } from '../../core/chat/branches.ts'
 import { resumeQueue, runNext } from '../../core/chat/run-next.ts'
 import {
   createThread,
@@ -125,6 +125,11 @@ export function threadRoutes(runtime: Runtime) {
         await removeThread(runtime, getThread(runtime, caller, getSandbox(runtime, caller, sandboxId), threadId))
         return status(204, undefined)
       },
+      { params: ThreadParams },
+    )
+    .get(
+      '/:threadId/branches',
+      ({ request, params }) => ({ branches: describeBranches(runtime, threadOf(request, params)), nextBefore: null }),
       { params: ThreadParams },
     )
     .get('/:threadId/queue', ({ request, params }) => describeQueue(threadOf(request, params)), {
