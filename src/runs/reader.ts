@@ -14,9 +14,14 @@ export function refuseReader(): ReadableStream<Uint8Array> {
 
 /**
  * A stream of server-sent events: the chunks after the chunk `after` (0: all), then new ones as they come, then the end.
- * It buffers one page at most, and only when its consumer pulls. Cancelling it does not cancel the run.
+ * `preface`: bytes that come before all of it. It buffers one page at most, and only when its consumer pulls. Cancelling it does not cancel the run.
  */
-export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000): ReadableStream<Uint8Array> {
+export function readRun(
+  source: ChunkSource,
+  after: number,
+  heartbeatMs = 15_000,
+  preface?: Uint8Array,
+): ReadableStream<Uint8Array> {
   const detach = source.attach()
   let position = after
   let left = false
@@ -60,6 +65,7 @@ export function readRun(source: ChunkSource, after: number, heartbeatMs = 15_000
   return new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(OPEN)
+      if (preface) controller.enqueue(preface)
     },
     async pull(controller) {
       try {

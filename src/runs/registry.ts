@@ -98,6 +98,14 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     body: after > log.count ? refuseReader() : readRun(log, after, heartbeatMs),
   })
 
+  /** For a client that knows nothing of the run. */
+  function replay(run: Run): Watched {
+    const { preface } = run
+    if (!preface) return watch(run)
+    const { id, threadId, sandboxId } = run
+    return { runId: id, threadId, sandboxId, body: readRun(run.log, 1, heartbeatMs, preface) }
+  }
+
   const active = (sandboxId: string, threadId?: string) =>
     [...running.values()]
       .filter(run => run.sandboxId === sandboxId && (threadId === undefined || run.threadId === threadId))
@@ -157,7 +165,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
       const last = parseLastEventId(lastEventId)
       const runs = active(sandboxId, threadId)
       const run = last ? runs.find(({ id }) => id === last.runId) : runs[0]
-      if (run) return watch(run, last?.seq)
+      if (run) return last ? watch(run, last.seq) : replay(run)
       return last && watchEnded(last.runId, sandboxId, threadId, last.seq)
     },
     async close(graceMs) {

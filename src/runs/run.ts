@@ -14,6 +14,7 @@ import type { EngineEnd, StoredMessage } from '../plugin-api/index.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import { createMessage, type MessageBuilder } from '../stream/message.ts'
 import type { StreamProfile } from '../stream/project.ts'
+import { replayFrames } from '../stream/replay.ts'
 import type { RunEvent } from '../stream/run-event.ts'
 import { createWriter, type Ending, type Writer } from '../stream/writer.ts'
 import { prepareEnding } from './ending.ts'
@@ -82,7 +83,8 @@ export class Run {
   readonly #resolve: (receipt: Receipt) => void
   readonly #host: RunHost
   readonly #abort = new AbortController()
-  readonly #goesOn: boolean
+  readonly #reply: StoredMessage | undefined
+  readonly #profile: StreamProfile
   readonly #record: RunInit['record']
   readonly #writer: Writer
   readonly #message: MessageBuilder
@@ -111,7 +113,8 @@ export class Run {
     this.#model = init.model ?? init.engine
     const { reply, profile = 'contract', clientTools = [] } = init
     this.messageId = reply?.id ?? newId('msg')
-    this.#goesOn = reply !== undefined
+    this.#reply = reply
+    this.#profile = profile
     this.#record = init.record
     const before = reply?.parts ?? []
     this.#writer = createWriter({ messageId: this.messageId, before, clientTools })
@@ -143,6 +146,11 @@ export class Run {
 
   get readerCount(): number {
     return this.log.readerCount
+  }
+
+  /** The first frames for a client that resumes, in place of the first chunk. Undefined when the run's own log is all. */
+  get preface(): Uint8Array | undefined {
+    return this.#reply && replayFrames(this.messageId, this.#reply.parts, this.#profile)
   }
 
   /** Ends the run as cancelled, unless it has ended. Resolves as `finished` does. Idempotent. */
@@ -251,7 +259,7 @@ export class Run {
     const { id, threadId, sandboxId } = this
     const durationMs = Math.round(performance.now() - this.#startedAtMs)
     const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
-    const reply = { messageId: this.messageId, goesOn: this.#goesOn }
+    const reply = { messageId: this.messageId, goesOn: this.#reply !== undefined }
     const parts = { ...reply, chunks: this.log.count, writer: this.#writer, message: this.#message }
     const prepared = prepareEnding({ ...state, ...parts }, ending, this.#pending)
     const isStored = await keepStoring(this.#host, this, prepared)

@@ -8,6 +8,7 @@ import * as ai700 from 'ai-7-0-0'
 import type { RunMetadata } from '../../src/stream/chunk.ts'
 import { createMessage } from '../../src/stream/message.ts'
 import { projectJson, type StreamProfile } from '../../src/stream/project.ts'
+import { replayFrames } from '../../src/stream/replay.ts'
 import type { RunEvent } from '../../src/stream/run-event.ts'
 import { createWriter, type Ending } from '../../src/stream/writer.ts'
 
@@ -168,6 +169,31 @@ test('a reply that goes on has all its parts, with what was decided', () => {
     ],
     ...['message-metadata', 'finish'],
   ])
+})
+
+describe('a client that resumes while a reply goes on has the whole message', () => {
+  for (const [version, profile] of [
+    ['5.0.35', 'contract'],
+    ['6.0.326', 'contract'],
+    ['7.0.173', 'contract'],
+    ['6.0.326', 'full'],
+    ['7.0.173', 'full'],
+    ['7.0.173', 'ai-7'],
+  ] as const)
+    test(`${version}, ${profile}`, async () => {
+      const first = write(everything, { status: 'waiting' })
+      const second = write(answered, { status: 'completed' }, first.parts)
+      const preface = new TextDecoder().decode(replayFrames('msg_1', first.parts, profile))
+      const before = preface.split('\n\n').flatMap(frame => (frame === '' ? [] : [frame.slice('data: '.length)]))
+      const message = await readAsClient(version, [...before, ...second.show(profile).slice(1)])
+      expect(message.id).toBe('msg_1')
+      const shown = second.parts.filter(
+        ({ type }) => profile !== 'contract' || !/^(file|source-url|data-|steering)/.test(type),
+      )
+      expect(message.parts.map(({ type, text }: any) => [type, text])).toEqual(
+        shown.map(({ type, text }) => [type, text]),
+      )
+    })
 })
 
 test('a denied call of a reply that goes on is denied in every profile', () => {
