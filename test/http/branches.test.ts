@@ -302,6 +302,28 @@ test('the oldest go when they are longer than 64 MB together, but the last one n
   expect(message.branches).not.toContain(small)
 })
 
+test('a thread that shows another branch while it is read does not look whole', async () => {
+  const place = await threeTurns()
+  await edit(place, 'm1', 'first')
+  app.beside(db =>
+    db.run(
+      `with recursive n (i) as (select 3 union all select i + 1 from n where i < 20000)
+       insert into messages (thread_id, id, position, role, parts, created_at)
+       select ?, 'n' || i, i, 'user', json_array(json_object('type', 'text', 'text', hex(zeroblob(100)))), '2026-01-01T00:00:00.000Z' from n`,
+      [place.threadId],
+    ),
+  )
+  const { branches } = (await app.ask('GET', pathOf(place, '/branches'))).body
+  const response = await app.request('GET', pathOf(place))
+  const reader = response.body!.getReader()
+  await reader.read()
+  expect((await switchTo(place, branches[0].id)).status).toBe(200)
+  const rest = async () => {
+    for (;;) if ((await reader.read()).done) return 'whole'
+  }
+  await expect(rest()).rejects.toThrow()
+})
+
 test('they go with their thread, and what they have used stays counted until then', async () => {
   const place = await threeTurns()
   const { usage } = (await app.ask('GET', pathOf(place))).body

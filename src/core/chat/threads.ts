@@ -3,14 +3,13 @@ import { writeWhenFree } from '../../db/busy.ts'
 import { findPlace, lastMessages, listMessages, nextMessages } from '../../db/messages.ts'
 import { deleteThread, findThread, insertThread, listThreads, threadUsage } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
-import type { Fork } from '../../model/branch.ts'
 import type { Message } from '../../model/message.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Thread, ThreadPage, ThreadUsage } from '../../model/thread.ts'
 import { textOf } from '../../stream/message.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
-import { findPath } from './branches.ts'
+import { findPath, type Path } from './branches.ts'
 
 /** Throws thread_not_found, also for a thread of another sandbox or user. */
 export function getThread({ db }: Runtime, caller: Caller, sandbox: Sandbox, id: string): Thread {
@@ -44,7 +43,7 @@ export function createThread(
 /** A thread with its messages and what its ended runs used. The unfinished reply of a run is not among them. */
 export const describeThread = ({ db }: Runtime, thread: Thread) => ({
   ...thread,
-  messages: listMessages(db, thread.id).map(withContent),
+  messages: describedBy(findPath(db, thread.id, undefined), listMessages(db, thread.id)),
   usage: threadUsage(db, thread.id),
 })
 
@@ -56,15 +55,15 @@ export const sumUsage = ({ db }: Runtime, { id }: Thread): ThreadUsage => thread
  * deleted or shows another branch meanwhile.
  */
 export function* messagePages({ db }: Runtime, thread: Thread, branchId?: string) {
-  const { stretches, forks } = findPath(db, thread.id, branchId)
+  const path = findPath(db, thread.id, branchId)
   const active = findActiveBranch(db, thread.id)
-  for (const { owner, until } of stretches) {
+  for (const { owner, until } of path.stretches) {
     for (let after = 0; ; ) {
       const page = nextMessages(db, owner, PAGE, { after, until })
       if (!findThread(db, thread.sandboxId, thread.id)) throw new Error('The thread was deleted.')
       if (findActiveBranch(db, thread.id) !== active) throw new Error('The thread has changed.')
       if (!page) break
-      yield page.messages.map(message => described(message, forks))
+      yield describedBy(path, page.messages)
       after = page.last
     }
   }
@@ -79,10 +78,10 @@ export function pageMessages(
   thread: Thread,
   { limit, before, branch }: { limit: number; before?: string; branch?: string },
 ) {
-  const { stretches, forks } = findPath(db, thread.id, branch)
+  const path = findPath(db, thread.id, branch)
   const found: Message[] = []
   let isBefore = before === undefined
-  for (const { owner, until } of stretches.toReversed()) {
+  for (const { owner, until } of path.stretches.toReversed()) {
     const place = isBefore || before === undefined ? undefined : findPlace(db, owner, before)
     isBefore ||= place !== undefined && place.position <= until
     if (!isBefore) continue
@@ -92,7 +91,7 @@ export function pageMessages(
   if (!isBefore) throw new ApiError('invalid_request', 'before: no message of this thread', { field: 'before' })
   const messages = found.slice(-limit)
   return {
-    messages: messages.map(message => described(message, forks)),
+    messages: describedBy(path, messages),
     nextBefore: found.length > limit ? (messages[0]?.id ?? null) : null,
   }
 }
@@ -100,12 +99,8 @@ export function pageMessages(
 /** What is read and sent at once. */
 const PAGE = { messages: 256, characters: 256 * 1024 }
 
-const withContent = (message: Message) => ({ ...message, content: textOf(message.parts) })
-
-const described = (message: Message, forks: ReadonlyMap<string, Fork>) => ({
-  ...withContent(message),
-  ...forks.get(message.id),
-})
+const describedBy = ({ forks }: Path, messages: readonly Message[]) =>
+  messages.map(message => ({ ...message, content: textOf(message.parts), ...forks.get(message.id) }))
 
 /** Cancels what runs in it first. */
 export async function removeThread({ db, runs }: Runtime, thread: Thread): Promise<void> {
