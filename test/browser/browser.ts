@@ -14,7 +14,9 @@ export interface PageOptions {
   /** Sent with each message. */
   body?: object
   /** What `sendAutomaticallyWhen` is. */
-  automatic?: 'tools'
+  automatic?: 'tools' | 'approvals' | 'both'
+  /** Whether it looks for answers that others give to what waits. */
+  watches?: boolean
 }
 
 /** Longer than a busy machine takes, and shorter than a test may: what was missing is then said. */

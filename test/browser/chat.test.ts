@@ -4,17 +4,11 @@ import { bash, useAgentServer } from '../support/agent-server.ts'
 import type { ModelTurn } from '../support/model-server.ts'
 import { useBrowser } from './browser.ts'
 import { aiVersions } from './pages.ts'
-import { useScene } from './scene.ts'
+import { gated, useScene } from './scene.ts'
 
 const agentServer = useAgentServer()
 const { model } = agentServer
 const scene = useScene(agentServer, useBrowser())
-
-/** A turn that comes when the test opens the gate. */
-function gated(turn: ModelTurn) {
-  const { promise, resolve: open } = Promise.withResolvers<void>()
-  return { open, turn: () => promise.then(() => turn) }
-}
 
 test('the page has types', async () => {
   const tsc = Bun.spawn([process.execPath, 'node_modules/typescript/bin/tsc', '-p', import.meta.dir], {

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import type { AgentServer } from '../support/agent-server.ts'
+import type { ModelTurn } from '../support/model-server.ts'
 import type { ChatPage, PageOptions, useBrowser } from './browser.ts'
 import type { AiVersion } from './pages.ts'
 
@@ -34,3 +35,9 @@ export const useScene =
       thread: async () => (await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads/${place.threadId}`)).body,
     })
   }
+
+/** A model's turn that comes when the test opens the gate. */
+export function gated(turn: ModelTurn) {
+  const { promise, resolve: open } = Promise.withResolvers<void>()
+  return { open, turn: () => promise.then(() => turn) }
+}
