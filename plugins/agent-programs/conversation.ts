@@ -11,6 +11,13 @@ export interface Conversation {
   readonly sessionId: string
   /** Sends a prompt and emits events until the answer ends. Never rejects: when the program ends, the answer fails. */
   ask(prompt: readonly PromptPart[], emit: (event: EngineEvent) => void): Promise<EngineEnd>
+  /**
+   * Gives the program what the user says during an answer, which then goes on until the program has heeded it. The answer
+   * emits `steered` when the program has taken it. Absent: the program takes nothing during an answer.
+   */
+  steer?(messageId: string, prompt: readonly PromptPart[]): void
+  /** There is something that the program was given and has not taken. It would begin an answer with it by itself. */
+  readonly hasUntaken?: boolean
   /** Asks the program to end its answer now. */
   interrupt(): void
 }

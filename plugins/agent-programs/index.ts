@@ -8,16 +8,22 @@ import { runTurn } from './turn.ts'
 /** How long a program waits for the next turn of its thread. */
 const IDLE_MS = 300_000
 
-const createEngine = (name: string, prepare: PrepareLaunch, check: Required<Engine>['check']): Engine => {
+type Given = Pick<Engine, 'name' | 'supports'> & { check: Required<Engine>['check'] }
+
+const createEngine = (given: Given, prepare: PrepareLaunch): Engine => {
   const idle = createIdleConversations(IDLE_MS)
-  return { name, check, run: (turn, context) => runTurn(prepare, idle, turn, context), close: () => idle.close() }
+  return { ...given, run: (turn, context) => runTurn(prepare, idle, turn, context), close: () => idle.close() }
 }
 
 /** Claude Code's command-line program, in the sandbox. */
 export const claudeCode: Plugin = {
   name: 'claude-code',
-  engine: () => createEngine('claude-code', prepareClaudeCodeLaunch, checkClaudeCode),
+  engine: () =>
+    createEngine({ name: 'claude-code', supports: ['steering'], check: checkClaudeCode }, prepareClaudeCodeLaunch),
 }
 
 /** Any program that speaks the Agent Client Protocol, in the sandbox. */
-export const acp: Plugin = { name: 'acp', engine: () => createEngine('acp', prepareAcpLaunch, checkAcp) }
+export const acp: Plugin = {
+  name: 'acp',
+  engine: () => createEngine({ name: 'acp', check: checkAcp }, prepareAcpLaunch),
+}

@@ -13,11 +13,13 @@ export type Recap = 'nothing' | 'last turn' | 'all'
 
 /** The turn's own messages, after the recap. */
 export function toPrompt({ prompt, history }: Turn, recap: Recap): PromptPart[] {
-  const parts = prompt.flatMap(message => message.parts.flatMap(toPromptParts))
+  const parts = prompt.flatMap(toParts)
   const from = recap === 'all' ? 0 : recap === 'nothing' ? history.length : findLastTurn(history)
   const transcript = toTranscript(history.slice(from))
   return transcript ? [{ type: 'text', text: transcript }, ...parts] : parts
 }
+
+export const toParts = ({ parts }: StoredMessage): PromptPart[] => parts.flatMap(toPromptParts)
 
 const findLastTurn = (history: readonly StoredMessage[]): number =>
   Math.max(

@@ -9,8 +9,9 @@ export interface Session {
   isSure: boolean
 }
 
-export const writeSession = (name: string, { id, isSure }: Session, { history, prompt }: Turn): string =>
-  `${name}:${id}#${countUserMessages([...history, ...prompt])}${isSure ? '' : '!'}`
+/** @param steered how many messages the program took while it worked */
+export const writeSession = (name: string, { id, isSure }: Session, { history, prompt }: Turn, steered = 0): string =>
+  `${name}:${id}#${countUserMessages([...history, ...prompt]) + steered}${isSure ? '' : '!'}`
 
 /**
  * Undefined when the session does not match the thread any more: another engine answered since, a turn never reached the

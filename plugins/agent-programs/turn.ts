@@ -4,7 +4,7 @@ import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plug
 import { failed, type Launch, type PrepareLaunch } from './conversation.ts'
 import { SessionLost } from './errors.ts'
 import type { IdleConversation, IdleConversations } from './idle-conversations.ts'
-import { type Recap, toPrompt } from './prompt.ts'
+import { type Recap, toParts, toPrompt } from './prompt.ts'
 import { readSession, type Session, writeSession } from './session-id.ts'
 
 type Emit = (event: EngineEvent) => void
@@ -68,12 +68,12 @@ async function answer(
     return end
   }
   if (waiting && fits) {
-    const asked = await ask(waiting, launch, turn, { recap: 'nothing', signal, emit })
+    const asked = await ask(waiting, launch, turn, { ...context, recap: 'nothing', emit })
     // It may have died while it waited. It did nothing of this turn then, so a new process may.
     if (!asked.isLost) return finish(waiting, asked.end)
   }
   const { conversation, recap } = await open(launch, session, environment.id, signal, emit)
-  return finish(conversation, (await ask(conversation, launch, turn, { recap, signal, emit })).end)
+  return finish(conversation, (await ask(conversation, launch, turn, { ...context, recap, emit })).end)
 }
 
 async function open(
@@ -104,23 +104,38 @@ async function ask(
   conversation: IdleConversation,
   { name }: Launch,
   turn: Turn,
-  { recap, signal, emit }: { recap: Recap; signal: AbortSignal; emit: Emit },
+  { recap, signal, emit, steering }: Pick<EngineContext, 'signal' | 'steering'> & { recap: Recap; emit: Emit },
 ): Promise<{ end: EngineEnd; isLost: boolean }> {
   const { program } = conversation
   let hasEmitted = false
   let hasCalled = false
+  let steered = 0
   const listen: Emit = event => {
     hasEmitted = true
     hasCalled ||= event.type === 'tool-call' || event.type === 'tool-input'
+    if (event.type === 'steered') {
+      steered += 1
+      keep(false)
+    }
     emit(event)
   }
   const keep = (isSure: boolean) => {
-    const engineSessionId = writeSession(name, { id: conversation.sessionId, isSure }, turn)
+    const engineSessionId = writeSession(name, { id: conversation.sessionId, isSure }, turn, steered)
     emit({ type: 'session', engineSessionId })
   }
   keep(false)
   const asking = conversation.ask(toPrompt(turn, recap), listen)
+  const pass = () => {
+    for (const message of signal.aborted ? [] : (steering?.take() ?? [])) {
+      conversation.steer?.(message.id, toParts(message))
+    }
+  }
+  const stopPassing = conversation.steer && steering?.onMessage(pass)
+  if (stopPassing) pass()
   const end = await endOrAbort(asking, signal)
+  stopPassing?.()
+  // The server still has what the program did not take.
+  if (!signal.aborted && conversation.hasUntaken) await program.kill()
   if (!signal.aborted) {
     if (program.isAlive) keep(true)
     return { end: end ?? cancelled, isLost: !program.isAlive && !hasEmitted && end?.status === 'failed' }
@@ -128,7 +143,7 @@ async function ask(
   conversation.interrupt()
   const isAnswered = await settlesWithin(INTERRUPT_MS, asking)
   // A program kills the processes that it knows. Only the sandbox finds those that a tool has detached.
-  if (!isAnswered || hasCalled || !conversation.announcesCalls) await program.kill()
+  if (!isAnswered || hasCalled || !conversation.announcesCalls || conversation.hasUntaken) await program.kill()
   else keep(true)
   return { end: cancelled, isLost: false }
 }
