@@ -52,6 +52,14 @@ const rows: [string, string | undefined, RegExp][] = [
   ['hangs', 'await new Promise(() => {})', /did not load within 10 seconds/],
 ]
 
+test('a plugin that ends the process is named', async () => {
+  const file = join(directory, 'exits.ts')
+  writeFileSync(file, 'process.exit(0)')
+  const result = await command(['doctor', '--plugin', file, '--data-dir', join(directory, 'exits')])
+  expect(result).toEqual({ code: 2, stdout: '', stderr: `threadbox: --plugin ${file}: ends the process\n` })
+})
+
+// Each of these waits for ten seconds: together.
 test.concurrent('all that is wrong with all plugins is told at once', async () => {
   const files = rows.map(([name]) => join(directory, `${name}.ts`))
   for (const [name, text] of rows) if (text !== undefined) writeFileSync(join(directory, `${name}.ts`), text)
@@ -65,13 +73,6 @@ test.concurrent('all that is wrong with all plugins is told at once', async () =
   const said = (file: string) => lines.filter(line => line.startsWith(`--plugin ${file}: `)).join('\n')
   for (const [index, [, , wanted]] of rows.entries()) expect(said(files[index]!)).toMatch(wanted)
   expect(lines).toHaveLength(rows.length - 1)
-})
-
-test('a plugin that ends the process is named', async () => {
-  const file = join(directory, 'exits.ts')
-  writeFileSync(file, 'process.exit(0)')
-  const result = await command(['doctor', '--plugin', file, '--data-dir', join(directory, 'exits')])
-  expect(result).toEqual({ code: 2, stdout: '', stderr: `threadbox: --plugin ${file}: ends the process\n` })
 })
 
 describe.each([
