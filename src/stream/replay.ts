@@ -52,9 +52,13 @@ function replayCall(part: MessagePart): Chunk[] {
   const { type, state, input, output, errorText, providerExecuted } = part
   const [toolCallId, toolName] = [String(part.toolCallId), type.slice('tool-'.length)]
   const mark = providerExecuted === true ? ({ providerExecuted } as const) : {}
+  const isAnswered = /^output-/.test(String(state))
   return [
     { type: 'tool-input-start', toolCallId, toolName, ...mark },
-    { type: 'tool-input-available', toolCallId, toolName, input, ...mark },
+    // A client executes each call of its own whose input is available: one that it has answered comes as a piece of input.
+    isAnswered && providerExecuted !== true
+      ? { type: 'tool-input-delta', toolCallId, inputTextDelta: JSON.stringify(input ?? {}) }
+      : { type: 'tool-input-available', toolCallId, toolName, input, ...mark },
     ...replayApproval(part, toolCallId),
     ...(state === 'output-available' ? [{ type: 'tool-output-available' as const, toolCallId, output, ...mark }] : []),
     ...(state === 'output-error'

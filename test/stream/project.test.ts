@@ -196,6 +196,24 @@ describe('a client that resumes while a reply goes on has the whole message', ()
     })
 })
 
+describe.each(Object.keys(clients))('ai %s', version => {
+  test.each([
+    { state: 'output-available', output: 'red' },
+    { state: 'output-error', errorText: 'no' },
+  ])(
+    'a resumed reply shows a call that its client has answered ($state), and does not ask for it again',
+    async answer => {
+      const part = { type: 'tool-pickColor', toolCallId: 'p', input: { hue: 'warm' }, ...answer }
+      const preface = new TextDecoder().decode(replayFrames('msg_1', [part], 'contract'))
+      const chunks = preface.split('\n\n').flatMap(frame => (frame === '' ? [] : [frame.slice('data: '.length)]))
+      // The chunk at which every version calls `onToolCall`.
+      expect(chunks.map(chunk => JSON.parse(chunk).type)).not.toContain('tool-input-available')
+      const message = await readAsClient(version, chunks)
+      expect(message.parts).toMatchObject([part])
+    },
+  )
+})
+
 test('a denied call of a reply that goes on is denied in every profile', () => {
   const first = write(everything, { status: 'waiting' })
   const denial: RunEvent = {
