@@ -9,6 +9,7 @@ import { failureResponse } from './http/failure.ts'
 import { docsRoutes } from './http/openapi/docs.ts'
 import { agentLogRoutes } from './http/routes/agent-logs.ts'
 import { agentRoutes } from './http/routes/agents.ts'
+import { allThreadRoutes } from './http/routes/all-threads.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { deployRoutes } from './http/routes/deploy.ts'
 import { execRoutes } from './http/routes/exec.ts'
@@ -78,6 +79,7 @@ function createRoutes(runtime: Runtime, sockets: Sockets) {
     .use(fileRoutes(runtime))
     .use(gitRoutes(runtime))
     .use(threadRoutes(runtime))
+    .use(allThreadRoutes(runtime))
     .use(chatRoutes(runtime))
     .use(tokenRoutes(runtime))
     .use(usageRoutes(runtime))

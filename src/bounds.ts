@@ -29,6 +29,8 @@ export const bounds = {
   /** A moment or a day, as ISO 8601 writes it. */
   moment: 100,
   path: 4096,
+  /** Of what is searched for. */
+  query: 1000,
 
   files: 10_000,
   variables: 1000,

@@ -174,7 +174,7 @@ describe('packages', () => {
 
   test('a database is opened in db/ only', () => {
     const opening = importers(/^bun:sqlite$/).filter(file => /\bnew Database\(|\bDatabase\.open\(/.test(codeOf(file)))
-    expect(opening.sort()).toEqual(['src/db/lock.ts', 'src/db/open.ts'])
+    expect(opening.sort()).toEqual(['src/db/lock.ts', 'src/db/open.ts', 'src/db/read-beside.ts'])
   })
 
   test('SQL is in db/ only', () => {

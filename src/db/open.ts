@@ -10,6 +10,7 @@ import usageIndex from './migrations/0006_usage_index.sql' with { type: 'text' }
 import waiting from './migrations/0007_waiting.sql' with { type: 'text' }
 import queuedMessages from './migrations/0008_queued_messages.sql' with { type: 'text' }
 import branches from './migrations/0009_branches.sql' with { type: 'text' }
+import search from './migrations/0010_search.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -37,6 +38,7 @@ const migrations: readonly Migration[] = [
   sql(waiting),
   sql(queuedMessages),
   sql(branches),
+  sql(search),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */

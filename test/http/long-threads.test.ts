@@ -60,7 +60,8 @@ test('a thread that is deleted while it is read does not look whole', async () =
   const made = (await app.ask('POST', `/v1/sandboxes/${id}/threads`)).body.id
   app.beside(db =>
     db.run(
-      `insert into messages select ?, id, position, null, role, parts, metadata, created_at from messages
+      `insert into messages (thread_id, id, position, run_id, role, parts, metadata, created_at)
+       select ?, id, position, null, role, parts, metadata, created_at from messages
        where thread_id = ? and position <= 20000`,
       [made, threadId],
     ),

@@ -15,6 +15,22 @@ const summary = {
 
 const ThreadSummary = Type.Object(summary, { title: 'ThreadSummary' })
 
+const FoundThread = Type.Object(
+  {
+    ...summary,
+    sandboxId: Type.String(),
+    agent: Type.Object({ slug: Type.String(), name: Type.String() }),
+    externalUserId: nullable(Type.String()),
+    error: nullable(Type.String()),
+    completedAt: nullable(Timestamp),
+  },
+  { title: 'FoundThread' },
+)
+
+const NextBefore = nullable(Type.String({ description: 'The next page is asked for with `before` set to this.' }))
+
+const ThreadPage = Type.Object({ threads: Type.Array(FoundThread), nextBefore: NextBefore }, { title: 'ThreadPage' })
+
 const MessagePart = Type.Object(
   { type: Type.String(), text: Type.Optional(Type.String()) },
   { additionalProperties: true, title: 'MessagePart' },
@@ -148,6 +164,14 @@ const stream = {
 }
 
 export const threadOperations: Operations = {
+  'GET /v1/threads': {
+    id: 'findThreads',
+    summary: 'Finds threads of all sandboxes, newest first',
+    description:
+      'All that is given must hold. `q` finds what was said: each word in one message, the last as a beginning.',
+    tag: 'Threads',
+    answers: { 200: answer(ThreadPage) },
+  },
   'GET /v1/sandboxes/:sandboxId/threads': {
     id: 'listThreads',
     summary: 'Lists the threads of a sandbox, newest first',
