@@ -52,7 +52,7 @@ export function describeEngine(
       test(title, async () => {
         await shell('rm -rf /home/user/* /tmp/*')
         await run()
-      }, 20_000)
+      }, 60_000)
 
     /** Undefined when the engine cannot play the scene, such as a hanging model for an engine that has no model. */
     const scene = (title: string, what: Scene, run: (prompt: string) => Promise<void>) => {

@@ -15,7 +15,7 @@ test.if(process.getuid?.() === 0)(
       const { exitCode, stderr } = Bun.spawnSync(
         [
           ...['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', '--'],
-          ...[process.execPath, 'test', '--timeout', '30000', join(import.meta.dir, 'nsjail-contract.test.ts')],
+          ...[process.execPath, 'test', '--timeout', '60000', join(import.meta.dir, 'nsjail-contract.test.ts')],
         ],
         { env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home }, stderr: 'pipe' },
       )

@@ -145,7 +145,7 @@ if (process.getuid?.() === 0) {
       }
       expect(await output(environment, 'rm /home/user/big /home/user/more && echo alive')).toBe('alive')
       await environment.destroy()
-    }, 30_000)
+    }, 60_000)
 
     test('a base has to be his own; a link on a mount target refuses the start', async () => {
       await expect(backend.create({ id: newId(), base: '/usr', limits })).rejects.toMatchObject({

@@ -85,7 +85,7 @@ function host(address: string, onConnection: (socket: Socket) => void): Promise<
 let server: Server
 beforeAll(async () => {
   server = await serve('main', '--network-private', ['127.0.0.2/32,127.0.0.3:1-65535', ...mirrors].join(','))
-}, 30_000)
+}, 60_000)
 
 describe('a sandbox without rules', () => {
   test('reaches nothing of the host, of its network, and no metadata, by any form: regression', async () => {
@@ -120,7 +120,7 @@ describe('a sandbox without rules', () => {
     )
     expect(stdout).not.toMatch(/HTTP|html/i)
     expect(stdout.match(/Couldn't connect to server/g)).toHaveLength(3)
-  }, 30_000)
+  }, 60_000)
 })
 
 describe('rules', () => {
@@ -137,7 +137,7 @@ describe('rules', () => {
     const changed = await server.api(`/sandboxes/${sandbox}`, 'PATCH', { networkAllowOut: null })
     expect(changed.json.network).toEqual({ mode: 'public', allowOut: null, denyOut: ['b.com'], decisions })
     expect(await shown()).toEqual(changed.json.network)
-  }, 30_000)
+  }, 60_000)
 
   test('that are not valid are refused by their field', async () => {
     const sandbox = await server.create()
@@ -155,7 +155,7 @@ describe('rules', () => {
         ])
       }
     }
-  }, 30_000)
+  }, 60_000)
 
   test('cannot be set by a browser token: regression', async () => {
     const { json } = await server.api('/tokens', 'POST', { agents: ['echo'] })
@@ -167,7 +167,7 @@ describe('rules', () => {
       await server.api('/sandboxes', 'POST', { agent: 'echo', ...set }, json.token),
     ]
     expect(answers.map(({ status }) => status)).toEqual([200, 403, 403])
-  }, 30_000)
+  }, 60_000)
 
   test('of a patch cut an open tunnel: regression', async () => {
     const { port } = await host('127.0.0.2', socket => void socket.pipe(socket))
@@ -185,7 +185,7 @@ describe('rules', () => {
     await server.run(sandbox, 'until [ -e /tmp/open ]; do sleep 0.02; done')
     await server.api(`/sandboxes/${sandbox}`, 'PATCH', { networkDenyOut: ['127.0.0.0/8'] })
     expect((await tunnel).stdout).toBe('cut\n')
-  }, 30_000)
+  }, 60_000)
 
   test('hold for set-up commands too: regression', async () => {
     const { port, count } = await host('127.0.0.3', socket =>
@@ -196,7 +196,7 @@ describe('rules', () => {
     const sandbox = await server.create({ setup })
     expect((await server.run(sandbox, 'cat /tmp/answer')).stdout).toContain('its address is not public')
     expect(count()).toBe(1)
-  }, 30_000)
+  }, 60_000)
 })
 
 describe('git clone', () => {
@@ -307,4 +307,4 @@ test('the log has hosts and ports, and never a path or a query: regression', asy
   await server.run(sandbox, 'curl -sS "http://10.9.8.7:81/a-secret-path?a-secret=query"')
   expect(server.log()).toContain('refused 10.9.8.7 port 81: its address is not public')
   expect(server.log()).not.toContain('secret')
-}, 30_000)
+}, 60_000)
