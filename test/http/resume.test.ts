@@ -16,7 +16,8 @@ const beyond = { data: { type: 'error', errorText: expect.stringContaining('cann
 
 describe('during a run', () => {
   test('without Last-Event-ID the whole run comes from its start, to each who asks', async () => {
-    const { response, runId, threadId } = await startChat(app, '/slow 10', { sandboxId: id })
+    const words = 40
+    const { response, runId, threadId } = await startChat(app, `/slow ${words}`, { sandboxId: id })
     const own = eventsOf(response)
     for await (const { data } of own) if (data.delta === '4 ') break
     const resumed = await resume(app, id)
@@ -27,7 +28,8 @@ describe('during a run', () => {
     const [first, second] = await Promise.all([readEvents(resumed), readEvents(await resume(app, id))])
     expect(first).toEqual(second)
     expect(first[0]).toEqual({ id: `${runId}/1`, data: { type: 'start' } })
-    expect(textIn(first.map(({ data }) => data))).toBe('1 2 3 4 5 6 7 8 9 10 ')
+    const said = Array.from({ length: words }, (_, index) => `${index + 1} `).join('')
+    expect(textIn(first.map(({ data }) => data))).toBe(said)
   })
 
   test('with Last-Event-ID it goes on after it, without loss or double', async () => {
