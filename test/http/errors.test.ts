@@ -139,7 +139,7 @@ describe('a wrong method is 405 and the right ones are told', () => {
     ['PUT', '/v1/sandboxes/:id/files', 'DELETE, GET, POST'],
     ['POST', '/v1/sandboxes/:id/files/list', 'GET'],
     ['GET', '/v1/sandboxes/:id/git/clone', 'POST'],
-    ['PUT', '/v1/sandboxes/:id/threads/:thread', 'DELETE, GET'],
+    ['PUT', '/v1/sandboxes/:id/threads/:thread', 'DELETE, GET, PATCH'],
     ['GET', '/v1/chat/echo', 'POST'],
     ['POST', '/v1/chat/echo/:id/stream', 'DELETE, GET'],
     ['GET', '/v1/tokens', 'POST'],
