@@ -20,7 +20,7 @@ export interface SandboxForEngine {
 }
 
 /** How long after an abort the engine may need to end with all its processes. A run's grace time is longer. */
-const GRACE_MS = 1500
+const GRACE_MS = 4000
 
 /** The events of engines that claim a feature. */
 const needs: Readonly<Partial<Record<EngineEvent['type'], EngineFeature>>> = {
