@@ -56,7 +56,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     sandboxes: ['config', 'runtime', 'access', 'agents'],
     queue: ['config', 'runtime'],
     chat: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue'],
-    deploy: ['config', 'runtime', 'access', 'agents', 'sandboxes'],
+    deploy: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes'],
   },
   'src/guest': { wire: [], inside: ['wire'], host: ['wire'], tools: [] },
   'plugins/nsjail': {

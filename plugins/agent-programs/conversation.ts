@@ -10,7 +10,11 @@ export interface Conversation {
   /** The id that the program gave the session. */
   readonly sessionId: string
   /** Sends a prompt and emits events until the answer ends. Never rejects: when the program ends, the answer fails. */
-  ask(prompt: readonly PromptPart[], emit: (event: EngineEvent) => void): Promise<EngineEnd>
+  ask(
+    prompt: readonly PromptPart[],
+    emit: (event: EngineEvent) => void,
+    context: Pick<EngineContext, 'permissions'>,
+  ): Promise<EngineEnd>
   /**
    * Gives the program what the user says during an answer, which then goes on until the program has heeded it. The answer
    * emits `steered` when the program has taken it. Absent: the program takes nothing during an answer.

@@ -104,7 +104,13 @@ async function ask(
   conversation: IdleConversation,
   { name }: Launch,
   turn: Turn,
-  { recap, signal, emit, steering }: Pick<EngineContext, 'signal' | 'steering'> & { recap: Recap; emit: Emit },
+  {
+    recap,
+    signal,
+    emit,
+    steering,
+    permissions,
+  }: Pick<EngineContext, 'signal' | 'steering' | 'permissions'> & { recap: Recap; emit: Emit },
 ): Promise<{ end: EngineEnd; isLost: boolean }> {
   const { program } = conversation
   let hasEmitted = false
@@ -124,7 +130,7 @@ async function ask(
     emit({ type: 'session', engineSessionId })
   }
   keep(false)
-  const asking = conversation.ask(toPrompt(turn, recap), listen)
+  const asking = conversation.ask(toPrompt(turn, recap), listen, { permissions })
   const pass = () => {
     for (const message of signal.aborted ? [] : (steering?.take() ?? [])) {
       conversation.steer?.(message.id, toParts(message))

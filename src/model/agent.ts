@@ -1,4 +1,5 @@
-import type { Limits, TurnOptions } from '../plugin-api/index.ts'
+import type { ClientTool, Limits, TurnOptions } from '../plugin-api/index.ts'
+import type { StreamProfile } from '../stream/project.ts'
 
 /** What each sandbox of an agent starts with. */
 export interface AgentSandbox {
@@ -25,6 +26,19 @@ export interface AgentOptions extends TurnOptions {
   maxAgentBudgetUsd?: number
   networkAllowOut?: string[]
   networkDenyOut?: string[]
+  /** Rules in Claude's form, of calls before which a person is asked. */
+  ask?: string[]
+  /** Whether what asks waits for a person. Default: off. */
+  approvals?: 'on' | 'off'
+  /** How long an approval waits before it counts as denied. Default: a day. */
+  approvalTimeoutMs?: number
+  /** How long a call of a client's tool waits. Default: a day. */
+  clientToolTimeoutMs?: number
+  /** What becomes of a run that would spend more than it may. Default: fail. */
+  onBudget?: 'ask' | 'fail'
+  /** Of chats that name none. Default: contract. */
+  stream?: StreamProfile
+  clientTools?: Record<string, ClientTool>
 }
 
 /** What an agent is, whether a file or a deploy made it. */

@@ -110,6 +110,8 @@ export interface TurnOptions {
   disallowedTools?: string[]
   /** The rules that deny calls. `permissions` decides by them, and by others; these are for programs that take rules. */
   deny?: string[]
+  /** The agent's rules that allow calls. In plan mode their tools are shown to the model. */
+  allow?: string[]
   mcpServers?: Record<string, McpServer>
   /** For the engine `acp`. */
   acp?: AcpOptions

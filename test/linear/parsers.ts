@@ -157,7 +157,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   },
   'tools that are not allowed': text => [
     allowedTools([{ name: text } as never], { disallowedTools: [text, `mcp__${text}`] }),
-    answerPermission({ toolCall: { title: text } }, {}, { disallowedTools: [text, `mcp__${text}`] }),
+    answerPermission({ toolCall: { title: text, kind: 'execute' } }, {}, { permissions, servers: [text.slice(0, 64)] }),
   ],
   'a command that rules are compared with': text =>
     [text, `sudo ${text}`, `echo "${text}" | sh -s -- ${text}`].map(command => permissions.decide('Bash', { command })),

@@ -21,12 +21,14 @@ export async function openConversation(
   emit: (event: EngineEvent) => void,
 ): Promise<Conversation> {
   let updates: Updates | undefined
+  let { permissions } = session
+  const servers = Object.keys(session.options.mcpServers ?? {})
   let sessionId = ''
   const peer = createPeer(program, {
     request(method, params) {
       if (method !== 'session/request_permission') return undefined
       const known = updates?.getCall(objectOf(params.toolCall)?.toolCallId) ?? {}
-      return answerPermission(params, known, session.options)
+      return answerPermission(params, known, { permissions, servers })
     },
     notification(method, params) {
       // Updates between answers repeat what is known, such as the history of a session that is loaded.
@@ -46,7 +48,6 @@ export async function openConversation(
   const opened = await openSession(peer, session, capabilities, emit)
   sessionId = opened.sessionId
   await chooseSettings(peer, sessionId, opened.state, session, emit)
-  const servers = Object.keys(session.options.mcpServers ?? {})
   const takesImages = objectOf(capabilities.promptCapabilities)?.image === true
   // The protocol has no system prompt: it precedes the first message of each process.
   let preface = session.systemPrompt
@@ -55,7 +56,8 @@ export async function openConversation(
     program,
     sessionId,
     announcesCalls: false,
-    async ask(prompt, emitAnswer) {
+    async ask(prompt, emitAnswer, context) {
+      permissions = context.permissions
       const answer = createUpdates(emitAnswer, { ...(session.namesTexts && { namesTexts: true }), servers })
       updates = answer
       const instructions: PromptPart[] = preface

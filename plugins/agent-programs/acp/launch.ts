@@ -16,7 +16,7 @@ export async function checkAcp(context: CheckContext): Promise<void> {
 
 /** Prepares the Agent Client Protocol program that the agent's options name. */
 export const prepareAcpLaunch: PrepareLaunch = (turn, context): Launch => {
-  const { environment, cwd, options, signal } = context
+  const { environment, cwd, options, permissions, signal } = context
   const { acp = {} } = options
   const preset = resolvePreset(acp)
   const { command = preset?.command ?? '', args = preset?.args ?? [] } = acp
@@ -43,7 +43,7 @@ export const prepareAcpLaunch: PrepareLaunch = (turn, context): Launch => {
       await checkAcp(context)
       const program = { command: [command, ...args], cwd, env, ...(access && { secret: access.programToken }) }
       return await openProgram(environment, program, signal, started =>
-        openConversation(started, { ...session, ...(resume !== undefined && { resume }) }, emit),
+        openConversation(started, { ...session, permissions, ...(resume !== undefined && { resume }) }, emit),
       )
     },
   }

@@ -1,9 +1,11 @@
-import type { TurnOptions } from '../../../src/plugin-api/index.ts'
+import type { Permissions, TurnOptions } from '../../../src/plugin-api/index.ts'
 
 /** The parameters of a session with a program. */
 export interface AcpSession {
   cwd: string
   options: TurnOptions
+  /** Of the turn that opens the session. Later turns bring their own. */
+  permissions: Permissions
   systemPrompt?: string
   /** The id of the login method that the program must be asked for. */
   authMethod?: string

@@ -44,15 +44,32 @@ export const prepareClaudeCodeLaunch: PrepareLaunch = (turn, context): Launch =>
 }
 
 function toArguments(options: TurnOptions, systemPrompt: string | undefined): string[] {
-  const { permissionMode, disallowedTools = [], maxTurns, mcpServers = {} } = options
+  const { permissionMode, disallowedTools = [], deny = [], maxTurns, mcpServers = {} } = options
   return [
     ...['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
     ...['--include-partial-messages', '--setting-sources', '', '--strict-mcp-config'],
     // No person can be asked, so every mode but `plan` allows all tools.
     ...['--permission-mode', permissionMode === 'plan' ? 'plan' : 'bypassPermissions'],
     ...['--disallowedTools', [...disallowedAlways, ...disallowedTools].join(',')],
+    ...(deny.length === 0
+      ? []
+      : ['--settings', JSON.stringify({ permissions: { deny: deny.flatMap(toClaudeRules) } })]),
     ...(maxTurns === undefined ? [] : ['--max-turns', `${maxTurns}`]),
     ...(systemPrompt === undefined ? [] : ['--append-system-prompt', systemPrompt]),
     ...(Object.keys(mcpServers).length > 0 ? ['--mcp-config', JSON.stringify({ mcpServers })] : []),
+  ]
+}
+
+const readers = ['Read', 'Glob', 'Grep', 'LS']
+const editors = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit']
+
+/** Claude Code's own rules begin an absolute path with two slashes, and name each tool that they take away. */
+function toClaudeRules(rule: string): string[] {
+  if (rule === 'Read') return readers
+  if (rule === 'Edit') return editors
+  return [
+    rule.replace(/^([A-Za-z]+)\(\/+/, (whole, tool) =>
+      [...readers, ...editors].includes(tool) ? `${tool}(//` : whole,
+    ),
   ]
 }

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { type JSONSchema7, jsonSchema, type ToolSet } from 'ai'
 import { z } from 'zod'
-import type { Environment } from '../../../src/plugin-api/index.ts'
+import type { Environment, Permissions } from '../../../src/plugin-api/index.ts'
 import type { ToolOutput } from './output.ts'
 
 /** What a tool knows of its run. */
@@ -14,6 +14,7 @@ export interface ToolContext {
   signal: AbortSignal
   /** The programs that `probeSandbox` found in the sandbox. */
   programs: ReadonlySet<string>
+  permissions: Permissions
   fetch(url: string, init?: RequestInit): Promise<Response>
   /** Shows progress to clients. The tool bounds how much. */
   progress(data: Readonly<Record<string, unknown>>): void

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { htmlToText } from './html.ts'
 import { cutEnd } from './output.ts'
-import { defineTool } from './tool.ts'
+import { defineTool, type ToolContext } from './tool.ts'
 
 const TIMEOUT_MS = 30_000
+const MAX_REDIRECTS = 10
+const REDIRECTS = [301, 302, 303, 307, 308]
 const MAX_PAGE_BYTES = 5 * 1024 * 1024
 
 export const webFetch = defineTool({
@@ -15,14 +17,16 @@ export const webFetch = defineTool({
     prompt: z.string().optional().describe('What you look for in it'),
   }),
   isReadOnly: true,
-  async run({ url, prompt }, { fetch, signal }) {
+  async run({ url, prompt }, { fetch, signal, permissions }) {
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new Error(`Invalid URL: ${url}`)
     const late = AbortSignal.timeout(TIMEOUT_MS)
     try {
-      const response = await fetch(url, {
-        headers: { accept: 'text/html, text/markdown, text/plain, application/json, */*;q=0.5' },
-        signal: AbortSignal.any([signal, late]),
-      })
+      const both = AbortSignal.any([signal, late])
+      const response = await follow(
+        url,
+        next => fetch(next, { headers, signal: both, redirect: 'manual' }),
+        permissions,
+      )
       const type = response.headers.get('content-type') ?? ''
       const { text, isCut } = await readBounded(response)
       if (!response.ok) throw new Error(`${url} answered ${response.status}. ${cutEnd(text, '', 1000)}`)
@@ -36,6 +40,31 @@ export const webFetch = defineTool({
     }
   },
 })
+
+const headers = { accept: 'text/html, text/markdown, text/plain, application/json, */*;q=0.5' }
+
+/** Goes where redirects lead, as far as the rules allow it without a question. */
+async function follow(
+  url: string,
+  get: (url: string) => Promise<Response>,
+  permissions: ToolContext['permissions'],
+): Promise<Response> {
+  let at = url
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const response = await get(at)
+    const location = response.headers.get('location')
+    if (!REDIRECTS.includes(response.status) || location === null) return response
+    await response.body?.cancel()
+    const next = URL.parse(location, at)
+    if (!next || !/^https?:$/.test(next.protocol)) throw new Error(`${at} redirects to no page.`)
+    const { decision, reason = '' } = permissions.decide('WebFetch', { url: next.href })
+    if (decision === 'deny') throw new Error(`${at} redirects to ${next.href}. ${reason}`)
+    if (decision === 'ask' && next.host !== new URL(at).host)
+      throw new Error(`${at} redirects to ${next.href}: call WebFetch with that address.`)
+    at = next.href
+  }
+  throw new Error(`${url} redirects without end.`)
+}
 
 async function readBounded({ body }: Response): Promise<{ text: string; isCut: boolean }> {
   if (!body) return { text: '', isCut: false }

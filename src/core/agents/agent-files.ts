@@ -12,6 +12,7 @@ import { didYouMean } from '../../read/closest.ts'
 import { faultOf } from '../../read/field-words.ts'
 import { objectOf } from '../../read/json.ts'
 import { readJson } from '../../read/json-text.ts'
+import { assertClientTools, assertRuleList, ClientTools, RuleList, StreamProfile } from '../permissions/options.ts'
 
 /** An object of these fields and no other, so that a mistyped name is an error. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
@@ -98,6 +99,9 @@ const Acp = exact({
   ),
 })
 
+/** How long something may wait. */
+const Wait = Type.Optional(Type.Integer({ minimum: 1000, maximum: bounds.waitMs }))
+
 const Options = exact({
   maxTurns: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   maxBudgetUsd: Dollars,
@@ -115,6 +119,15 @@ const Options = exact({
   acp: Type.Optional(Acp),
   networkAllowOut: Type.Optional(Rules),
   networkDenyOut: Type.Optional(Rules),
+  allow: Type.Optional(RuleList),
+  ask: Type.Optional(RuleList),
+  deny: Type.Optional(RuleList),
+  approvals: Type.Optional(Type.Union([Type.Literal('on'), Type.Literal('off')])),
+  approvalTimeoutMs: Wait,
+  clientToolTimeoutMs: Wait,
+  onBudget: Type.Optional(Type.Union([Type.Literal('ask'), Type.Literal('fail')])),
+  stream: Type.Optional(StreamProfile),
+  clientTools: Type.Optional(ClientTools),
 })
 
 const AgentFile = exact({
@@ -207,6 +220,8 @@ export function readAgent(value: unknown): AgentInput {
   const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
   assertRules('options.networkDenyOut', options.networkDenyOut ?? [])
+  for (const name of ['allow', 'ask', 'deny'] as const) assertRuleList(`options.${name}`, options[name])
+  assertClientTools('options.clientTools', options.clientTools)
   return {
     slug,
     name,

@@ -122,9 +122,12 @@ export const startRun = (
       ...(systemPrompt !== undefined && { systemPrompt }),
       ...(thread.engineSessionId !== undefined && !cut && { engineSessionId: thread.engineSessionId }),
     }
-    const { turnOptions, budgets } = limitToAgent(agent.options, request.options)
+    const bounds = limitToAgent(agent.options, request.options)
+    const { turnOptions, budgets, chatRules, profile } = bounds
+    const clientTools = engine.supports?.includes('clientTools') ? bounds.clientTools : {}
     const steering = engine.supports?.includes('steering') ? runtime.steerings.open(thread.id) : undefined
-    const chat = { ...place, threadId: thread.id, turn, options: turnOptions, budgets, ...(steering && { steering }) }
+    const limits = { options: turnOptions, budgets, chatRules, clientTools }
+    const chat = { ...place, threadId: thread.id, turn, ...limits, ...(steering && { steering }) }
     keepSteeringFirst(runtime.db, thread.id)
     const init = {
       threadId: thread.id,
@@ -132,6 +135,8 @@ export const startRun = (
       background: request.background,
       engine: engine.name,
       messages,
+      profile,
+      clientTools: Object.keys(clientTools),
       record: (event: RunEvent, { messageId }: { messageId: string }) => {
         if (event.type === 'steering') takeSteered(runtime.db, thread.id, event.id, messageId)
       },

@@ -1,6 +1,8 @@
 import type { RunBudgets } from '../../gateway/budgets.ts'
 import type { AgentOptions } from '../../model/agent.ts'
-import type { TurnOptions } from '../../plugin-api/index.ts'
+import type { ClientTool, TurnOptions } from '../../plugin-api/index.ts'
+import type { StreamProfile } from '../../stream/project.ts'
+import type { RuleOptions } from '../permissions/decide.ts'
 
 /** What a chat asks for, beside its messages. */
 export interface ChatOptions {
@@ -11,19 +13,34 @@ export interface ChatOptions {
   maxSandboxBudgetUsd?: number
   permissionMode?: string
   disallowedTools?: string[]
+  allow?: string[]
+  ask?: string[]
+  deny?: string[]
+  stream?: StreamProfile
+  /** Tools that the client executes, beside those that the agent names. */
+  clientTools?: Record<string, ClientTool>
 }
 
 /** From what lets the agent do least. */
 const modes = ['plan', 'default', 'acceptEdits', 'bypassPermissions']
 
+/** What one turn may do. */
+export interface TurnBounds {
+  turnOptions: TurnOptions
+  budgets: RunBudgets
+  /** What the chat says of its calls, beside what the agent says. */
+  chatRules: RuleOptions
+  clientTools: Readonly<Record<string, ClientTool>>
+  profile: StreamProfile
+}
+
 /** The options of one turn. A chat may have less of what its agent allows, never more. */
-export function limitToAgent(
-  agent: AgentOptions,
-  chat: ChatOptions,
-): { turnOptions: TurnOptions; budgets: RunBudgets } {
+export function limitToAgent(agent: AgentOptions, chat: ChatOptions): TurnBounds {
   const maxTurns = least(agent.maxTurns, chat.maxTurns)
   const permissionMode = strictest(agent.permissionMode, chat.permissionMode)
   const disallowedTools = [...new Set([...(agent.disallowedTools ?? []), ...(chat.disallowedTools ?? [])])]
+  const deny = [...new Set([...(agent.deny ?? []), ...(chat.deny ?? [])])]
+  const { permissionMode: chatMode, allow, ask, deny: chatDeny } = chat
   const maxBudgetUsd = least(agent.maxBudgetUsd, chat.maxBudgetUsd)
   const maxSandboxBudgetUsd = least(agent.maxSandboxBudgetUsd, chat.maxSandboxBudgetUsd)
   const { maxAgentBudgetUsd, mcpServers, acp } = agent
@@ -32,6 +49,8 @@ export function limitToAgent(
       ...(maxTurns !== undefined && { maxTurns }),
       ...(permissionMode !== undefined && { permissionMode }),
       ...(disallowedTools.length > 0 && { disallowedTools }),
+      ...(deny.length > 0 && { deny }),
+      ...(agent.allow && { allow: agent.allow }),
       ...(mcpServers && { mcpServers }),
       ...(acp && { acp }),
     },
@@ -40,6 +59,15 @@ export function limitToAgent(
       ...(maxSandboxBudgetUsd !== undefined && { maxSandboxBudgetUsd }),
       ...(maxAgentBudgetUsd !== undefined && { maxAgentBudgetUsd }),
     },
+    chatRules: {
+      ...(chatMode !== undefined && { permissionMode: chatMode }),
+      ...(chat.disallowedTools && { disallowedTools: chat.disallowedTools }),
+      ...(allow && { allow }),
+      ...(ask && { ask }),
+      ...(chatDeny && { deny: chatDeny }),
+    },
+    clientTools: { ...agent.clientTools, ...chat.clientTools },
+    profile: chat.stream ?? agent.stream ?? 'contract',
   }
 }
 

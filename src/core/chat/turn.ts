@@ -2,9 +2,10 @@ import { messageOf } from '../../errors.ts'
 import type { RunBudgets } from '../../gateway/budgets.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
-import type { Engine, EngineContext, Turn, TurnOptions } from '../../plugin-api/index.ts'
+import type { ClientTool, Engine, EngineContext, Permissions, Turn, TurnOptions } from '../../plugin-api/index.ts'
 import { describeFault } from '../../runs/fault.ts'
 import { type LogLine, logAgent } from '../agents/agent-log.ts'
+import { createPermissions, type RuleOptions } from '../permissions/decide.ts'
 import type { RunSteering, Runtime } from '../runtime.ts'
 import { prepareAttachments, withAttachments } from './attachments.ts'
 import { createLazySession } from './lazy-session.ts'
@@ -23,6 +24,12 @@ export interface ChatTurn {
   turn: Turn
   options: TurnOptions
   budgets: RunBudgets
+  /** What the chat says of its calls. */
+  chatRules: RuleOptions
+  /** Rules that a person has approved for good. */
+  remembered?: readonly string[]
+  /** Empty for an engine that does not support them. */
+  clientTools: Readonly<Record<string, ClientTool>>
   /** For an engine that takes messages while it works. */
   steering?: RunSteering
   /** The API key that asked. */
@@ -63,8 +70,8 @@ export async function* runTurn(
     signal,
     threadId,
     options,
-    permissions: { decide: () => ({ decision: 'allow' }) },
-    clientTools: {},
+    permissions: permissionsOf(chat),
+    clientTools: chat.clientTools,
     ...(steering && { steering }),
     openModel: model.access,
     fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
@@ -85,6 +92,19 @@ export async function* runTurn(
       }
     }
   }
+}
+
+/** By the rules of the agent and of the chat. */
+function permissionsOf({ agent, engine, sandbox, chatRules, remembered = [], clientTools }: ChatTurn): Permissions {
+  return createPermissions({
+    agent: agent.options,
+    chat: chatRules,
+    asks: agent.options.approvals === 'on',
+    canAsk: engine.supports?.includes('approvals') ?? false,
+    place: { cwd: sandbox.cwd, home: sandbox.envs.HOME ?? '/home/user' },
+    remembered,
+    clientTools: Object.keys(clientTools),
+  })
 }
 
 /** Starts the engine with the first event: then also an engine that throws at once ends as others do. */

@@ -51,6 +51,7 @@ export function deployedAgent(
       networkAllowOut: sandbox.networkAllowOut,
       networkDenyOut: sandbox.networkDenyOut,
       acp: found?.options.acp,
+      ...permissionOptions(said, found),
     },
     sandbox: {
       files: sandbox.files,
@@ -66,6 +67,17 @@ export function deployedAgent(
     return readAgent(JSON.parse(JSON.stringify(file)))
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
+  }
+}
+
+/** What a deploy does not say of its calls stays as it was: a client that does not know the options takes no rule away. */
+function permissionOptions(said: JsonObject, found: Agent | undefined): JsonObject {
+  const options = { ...found?.options, ...objectOf(said.options), ...said } as JsonObject
+  const { disallowedTools, allow, ask, deny, approvals, approvalTimeoutMs, clientToolTimeoutMs } = options
+  const { onBudget, stream, clientTools } = options
+  return {
+    ...{ disallowedTools, allow, ask, deny, approvals, approvalTimeoutMs, clientToolTimeoutMs },
+    ...{ onBudget, stream, clientTools },
   }
 }
 

@@ -3,6 +3,13 @@ import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
 import { startChat } from '../../core/chat/chat.ts'
 import { cancelStream, findStream, getStream, resumeStream } from '../../core/chat/streams.ts'
+import {
+  assertClientTools,
+  assertRuleList,
+  ClientTools,
+  RuleList,
+  StreamProfile,
+} from '../../core/permissions/options.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
 import { isObject } from '../../read/json.ts'
@@ -38,6 +45,9 @@ const Options = Type.Object({
   maxSandboxBudgetUsd: Type.Optional(Type.Number({ minimum: 0 })),
   permissionMode: Type.Optional(Word),
   disallowedTools: Type.Optional(Type.Array(Type.String({ maxLength: bounds.tool }), { maxItems: bounds.tools })),
+  allow: Type.Optional(RuleList),
+  ask: Type.Optional(RuleList),
+  deny: Type.Optional(RuleList),
 })
 
 const Chat = Type.Object({
@@ -61,6 +71,8 @@ const Chat = Type.Object({
     }),
   ),
   externalUserId: Type.Optional(ExternalUserId),
+  stream: Type.Optional(StreamProfile),
+  tools: Type.Optional(ClientTools),
   options: Type.Optional(Options),
 })
 
@@ -87,7 +99,9 @@ export const chatRoutes = (runtime: Runtime) =>
       '/:slug',
       async ({ request, params: { slug }, body, status }) => {
         const background = body.mode === 'background'
-        const { id, messages, messageId, options = {}, ...rest } = body
+        const { id, messages, messageId, options = {}, stream, tools, ...rest } = body
+        for (const name of ['allow', 'ask', 'deny'] as const) assertRuleList(`options.${name}`, options[name])
+        assertClientTools('tools', tools)
         const started = await startChat(
           runtime,
           getCaller(request),
@@ -96,7 +110,7 @@ export const chatRoutes = (runtime: Runtime) =>
             ...rest,
             background,
             messages: messages.map(checked),
-            options: overrides(options),
+            options: { ...overrides(options), ...(stream && { stream }), ...(tools && { clientTools: tools }) },
             ...(typeof id === 'string' && { id }),
             ...(typeof messageId === 'string' && { messageId }),
           },

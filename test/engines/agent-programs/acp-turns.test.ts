@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { acp } from '../../../plugins/agent-programs/index.ts'
+import { createPermissions } from '../../../src/core/permissions/decide.ts'
 import type { AcpOptions, EngineContext, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringScriptedAgent, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { startModelServer } from '../../support/model-server.ts'
@@ -95,9 +96,16 @@ describe('permissions', () => {
     { mode: 'plan', kind: 'edit', options: {}, told: 'reject_once' },
     { mode: 'plan', kind: 'read', options: {}, told: 'allow_once' },
     { mode: 'bypassPermissions', kind: 'execute', options: { disallowedTools: ['Bash(rm:*)'] }, told: 'reject_once' },
+    { mode: 'bypassPermissions', kind: 'execute', options: { deny: ['Bash'] }, told: 'reject_once' },
+    { mode: 'bypassPermissions', kind: 'edit', options: { deny: ['Edit(/tmp/**)'] }, told: 'reject_once' },
+    { mode: 'bypassPermissions', kind: 'edit', options: { deny: ['Edit(/var/**)'] }, told: 'allow_once' },
+    { mode: 'plan', kind: 'edit', options: { allow: ['Edit(/tmp/**)'] }, told: 'allow_once' },
   ]
   test.each(cases)('in mode "$mode" a call of kind $kind gets $told', async ({ mode, kind, options, told }) => {
-    const { parts } = await ask(`ask ${kind}`, { options: { ...options, ...(mode && { permissionMode: mode }) } })
+    const own = { ...options, ...(mode && { permissionMode: mode }) }
+    const place = { cwd: '/home/user', home: '/home/user' }
+    const permissions = createPermissions({ agent: own, chat: {}, asks: false, canAsk: false, place })
+    const { parts } = await ask(`ask ${kind}`, { options: own, context: { permissions } })
     expect(parts).toMatchObject([{ input: { path: '/tmp/x' }, output: told }, { type: 'step-start' }])
   })
 })

@@ -100,6 +100,21 @@ describe('with the program', () => {
     expect(tools?.filter(name => /^(Write|Monitor|Cron.*|ScheduleWakeup|AskUserQuestion)$/.test(name))).toEqual([])
   })
 
+  test('rules that deny are its own too, for some inputs of a tool', async () => {
+    const write: ModelTurn = { calls: [{ name: 'Write', input: { file_path: '/home/user/kept/a', content: 'x' } }] }
+    playTo(model, bash('echo no > /home/user/made'), write, bash('echo yes'), { text: 'Done.' })
+    const deny = ['Bash(echo no:*)', 'Edit(/home/user/kept/**)', 'WebFetch']
+    const { parts } = await ask('Go.', { options: { deny } })
+    expect(parts).toMatchObject([
+      { type: 'tool-Bash', state: 'output-error' },
+      { type: 'tool-Write', state: 'output-error' },
+      { type: 'tool-Bash', state: 'output-available', output: 'yes' },
+      { text: 'Done.' },
+    ])
+    expect(model.requests.at(-1)?.tools).not.toContain('WebFetch')
+    expect(await sandbox.shell('ls /home/user/made /home/user/kept 2>/dev/null')).toBe('')
+  })
+
   test('its bound of model calls ends the turn, and the next one has as many', async () => {
     const threadId = crypto.randomUUID()
     playTo(model, bash('echo 1'), bash('echo 2'), bash('echo 3'))

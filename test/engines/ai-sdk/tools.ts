@@ -9,11 +9,11 @@ export type UseTool = (name: string, input: unknown, more?: Partial<ToolContext>
 /** Calls the engine's tools in a sandbox, as the loop does. */
 export async function toolsIn({ environment }: TestSandbox): Promise<UseTool> {
   const signal = new AbortController().signal
-  const common = { environment, cwd: '/home/user', env: {}, signal }
+  const permissions: ToolContext['permissions'] = { decide: () => ({ decision: 'allow' }) }
+  const common = { environment, cwd: '/home/user', env: {}, signal, permissions }
   const { programs } = await probeSandbox({
     ...common,
     options: {},
-    permissions: { decide: () => ({ decision: 'allow' }) },
     clientTools: {},
     fetch,
     openModel: () => {

@@ -17,7 +17,7 @@ export interface CommandLine {
   /** Also those in subshells and substitutions. */
   commands: readonly Command[]
   /** What here-documents give to commands. */
-  documents: readonly string[]
+  documents: readonly Word[]
   /** Whether there are simple commands alone: nothing is substituted, and no file is written by a redirection. */
   isPlain: boolean
   /** Whether all commands could be told apart. */
@@ -44,7 +44,7 @@ export const parseCommandLine = (text: string): CommandLine => parseNested(text,
 /** Over 100 lines: the functions share one position in one text. */
 function parseNested(text: string, depth: number, isDocument = false): CommandLine {
   const commands: Command[] = []
-  const documents: string[] = []
+  const documents: Word[] = []
   let at = 0
   let isPlain = true
   // The shell joins what stands around the end of a line, here to a substitution.
@@ -145,9 +145,9 @@ function parseNested(text: string, depth: number, isDocument = false): CommandLi
         }
       }
       const body = text.slice(from, end)
-      documents.push(body)
       // Substitutions in it are made before the command has it.
-      if (!isQuoted) takeNested(body, level, true)
+      if (isQuoted) documents.push({ text: body, isLiteral: true, isQuoted })
+      else takeNested(body, level, true)
     }
     open = []
   }
@@ -277,7 +277,7 @@ function parseNested(text: string, depth: number, isDocument = false): CommandLi
   }
 
   // A document is one text: only its substitutions run.
-  if (isDocument) readWord(0)
+  if (isDocument) documents.push(readWord(0))
   else readList(0)
   return { commands, documents, isPlain, isClear }
 }

@@ -58,10 +58,13 @@ export function listPossible(text: string): Possible {
     if (!isClear) isSeen = false
     const programs = commands.flatMap(command => takeCommand(command, depth))
     const isForShell = programs.some(name => name === undefined || shells.has(name))
-    if (!isForShell) return
+    const namesShell = commands.some(({ words }) => words.some(word => shells.has(baseName(word.text))))
     // A shell runs what is written for it, as in `echo "rm x" | sh`.
-    for (const document of documents) takeLine(document, depth + 1)
-    for (const { words } of commands) {
+    for (const { text: said, isLiteral } of isForShell || namesShell ? documents : []) {
+      takeLine(said, depth + 1)
+      if (!isLiteral) isSeen = false
+    }
+    for (const { words } of isForShell ? commands : []) {
       if (commands.length > 1) takeAnywhere(words, 0, depth)
       if (documents.length === 0 && readsCommands(words.at(-1))) isSeen = false
     }
@@ -101,7 +104,8 @@ export function listPossible(text: string): Possible {
       if (isOption || mayBeValue) takeText(said.replace(/^(--[\w-]+=|-[A-Za-z])/, ''), depth)
       if (!isOption && !isBefore(word)) {
         candidates.push({ words, from: at, isAnywhere: false })
-        const isNumber = isLiteral && NUMBER.test(said)
+        // `env` takes anything with `=` for a variable.
+        const isNumber = isLiteral && (NUMBER.test(said) || said.includes('='))
         if (!isNumber && (!mayBeValue || runsOthers(word) || at + 1 === words.length)) {
           starts.push(at)
           return
@@ -126,7 +130,7 @@ export function listPossible(text: string): Possible {
 
   /** A text of more than one word may be a command line itself. */
   function takeText(said: string, depth: number): void {
-    if (/[\s;&|()<>`$]/.test(said)) takeLine(said, depth + 1)
+    if (/[\s;&|()<>`$"'\\]/.test(said)) takeLine(said, depth + 1)
   }
 
   takeLine(text, 0)
