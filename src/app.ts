@@ -21,6 +21,7 @@ import { previewRoutes } from './http/routes/previews.ts'
 import { processRoutes } from './http/routes/processes.ts'
 import { sandboxRoutes } from './http/routes/sandboxes.ts'
 import { terminalRoutes } from './http/routes/terminal.ts'
+import { threadMessageRoutes } from './http/routes/thread-messages.ts'
 import { threadRoutes } from './http/routes/threads.ts'
 import { tokenRoutes } from './http/routes/tokens.ts'
 import { usageRoutes } from './http/routes/usage.ts'
@@ -79,6 +80,7 @@ function createRoutes(runtime: Runtime, sockets: Sockets) {
     .use(fileRoutes(runtime))
     .use(gitRoutes(runtime))
     .use(threadRoutes(runtime))
+    .use(threadMessageRoutes(runtime))
     .use(allThreadRoutes(runtime))
     .use(chatRoutes(runtime))
     .use(tokenRoutes(runtime))

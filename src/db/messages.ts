@@ -122,6 +122,15 @@ export const findAfter = (
     )
     .get({ owner: idOf(owner), position }) ?? undefined
 
+/** Copies a thread's messages up to a position into another thread, which has none. */
+export function copyMessages(db: Database, threadId: string, until: number, toThreadId: string): void {
+  db.query(
+    `insert into messages (thread_id, id, position, role, parts, metadata, created_at)
+     select $toThreadId, id, position, role, parts, metadata, created_at from messages
+     where thread_id = $threadId and position <= $until`,
+  ).run({ threadId, until, toThreadId })
+}
+
 /** Adds messages at the thread's end and returns those added: one whose id is there already is skipped. */
 export const appendMessages = (db: Database, threadId: string, messages: readonly StoredMessage[]): StoredMessage[] =>
   inTransaction(db, () => messages.filter(message => insertMessage(db, threadId, message)))

@@ -83,6 +83,16 @@ export function deleteThread(db: Database, id: string): boolean {
   return db.query('delete from threads where id = $id').run({ id }).changes > 0
 }
 
+export function renameThread(db: Database, id: string, name: string): void {
+  mustLast(db)
+  db.query('update threads set name = $name, updated_at = $now where id = $id').run({ id, name, now: now() })
+}
+
+/** Names a thread that has no name. */
+export function nameIfUnnamed(db: Database, id: string, name: string): void {
+  db.query('update threads set name = $name where id = $id and name is null').run({ id, name })
+}
+
 /** Keeps the engine's own name for this conversation, for its next turn. */
 export function setEngineSession(db: Database, id: string, engineSessionId: string): void {
   db.query('update threads set engine_session_id = $engineSessionId where id = $id').run({ id, engineSessionId })

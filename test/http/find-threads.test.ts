@@ -35,7 +35,7 @@ describe('the list', () => {
       id: b,
       sandboxId: other,
       agent: { slug: 'second', name: 'second' },
-      name: null,
+      name: 'two',
       status: 'error',
       error: 'The echo engine fails because it was asked to.',
       externalUserId: 'u1',

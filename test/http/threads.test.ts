@@ -68,7 +68,7 @@ describe('the status, usage and error of a thread', () => {
     const started = await startChat(app, '/slow 1000', { sandboxId: id })
     expect(await threadOf(app, started)).toMatchObject({ status: 'streaming', completedAt: null, usage: noUsage })
     const listed = (await app.ask('GET', `/v1/sandboxes/${id}`)).body.threads
-    expect(listed[0]).toEqual({ id: started.threadId, name: null, status: 'streaming' })
+    expect(listed[0]).toEqual({ id: started.threadId, name: '/slow 1000', status: 'streaming' })
     await cancel(app, id)
     await started.response.text()
 

@@ -23,6 +23,7 @@ import { choosePlace } from './chat-place.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { enqueueChat } from './enqueue-chat.ts'
 import { planTurn } from './plan-turn.ts'
+import { giveTitle } from './title.ts'
 import { runTurn } from './turn.ts'
 import { toRunEvents } from './turn-events.ts'
 import { limitToAgent } from './turn-options.ts'
@@ -129,6 +130,7 @@ export const startRun = (
     const limits = { options: turnOptions, budgets, chatRules, clientTools }
     const chat = { ...place, threadId: thread.id, turn, ...limits, ...(steering && { steering }) }
     keepSteeringFirst(runtime.db, thread.id)
+    giveTitle(runtime.db, thread, messages)
     const init = {
       threadId: thread.id,
       sandboxId: sandbox.id,

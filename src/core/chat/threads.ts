@@ -1,7 +1,7 @@
 import { findActiveBranch } from '../../db/branches.ts'
 import { writeWhenFree } from '../../db/busy.ts'
 import { findPlace, lastMessages, listMessages, nextMessages } from '../../db/messages.ts'
-import { deleteThread, findThread, insertThread, listThreads, threadUsage } from '../../db/threads.ts'
+import { deleteThread, findThread, insertThread, listThreads, renameThread, threadUsage } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Message } from '../../model/message.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
@@ -39,6 +39,10 @@ export function createThread(
     ...(userId !== undefined && { externalUserId: userId }),
   })
 }
+
+/** Gives a thread a name, which no title replaces. */
+export const nameThread = ({ db }: Runtime, { id }: Thread, name: string): Promise<void> =>
+  writeWhenFree(db, () => renameThread(db, id, name))
 
 /** A thread with its messages and what its ended runs used. The unfinished reply of a run is not among them. */
 export const describeThread = ({ db }: Runtime, thread: Thread) => ({

@@ -56,6 +56,8 @@ const Message = Type.Object(
   { title: 'Message' },
 )
 
+const MessagePage = Type.Object({ messages: Type.Array(Message), nextBefore: NextBefore }, { title: 'MessagePage' })
+
 const ThreadUsage = Type.Object(
   {
     inputTokens: nullable(Type.Integer()),
@@ -196,7 +198,7 @@ export const threadOperations: Operations = {
   },
   'PATCH /v1/sandboxes/:sandboxId/threads/:threadId': {
     id: 'changeThread',
-    summary: 'Changes which branch a thread shows',
+    summary: 'Renames a thread, or changes which branch it shows',
     tag: 'Threads',
     answers: { 200: answer(ThreadSummary) },
     errors: ['branch_not_found', 'run_active'],
@@ -207,6 +209,20 @@ export const threadOperations: Operations = {
     description: 'None, until an edit or a new reply has cut something off. All of them are one page.',
     tag: 'Threads',
     answers: { 200: answer(Type.Object({ branches: Type.Array(Branch), nextBefore: Type.Null() })) },
+  },
+  'GET /v1/sandboxes/:sandboxId/threads/:threadId/messages': {
+    id: 'listMessages',
+    summary: 'Lists the newest messages of a thread, oldest first',
+    description: 'With `before` those before that message.',
+    tag: 'Threads',
+    answers: { 200: answer(MessagePage) },
+    errors: ['branch_not_found'],
+  },
+  'POST /v1/sandboxes/:sandboxId/threads/:threadId/fork': {
+    id: 'forkThread',
+    summary: 'Copies a conversation up to a message into a new thread of the sandbox',
+    tag: 'Threads',
+    answers: { 201: answer(ThreadSummary) },
   },
   'DELETE /v1/sandboxes/:sandboxId/threads/:threadId': {
     id: 'deleteThread',

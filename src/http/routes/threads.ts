@@ -8,6 +8,7 @@ import {
   getThread,
   listVisibleThreads,
   messagePages,
+  nameThread,
   pageMessages,
   removeThread,
   sumUsage,
@@ -40,6 +41,7 @@ const MessageQuery = Type.Composite([
 ])
 
 const ChangeThread = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.name })),
   branch: Type.Optional(
     Type.String({ maxLength: bounds.id, description: 'The branch that it shows from now on, and goes on with.' }),
   ),
@@ -111,8 +113,9 @@ export function threadRoutes(runtime: Runtime) {
     )
     .patch(
       '/:threadId',
-      async ({ request, params, body: { branch } }) => {
+      async ({ request, params, body: { branch, name } }) => {
         const thread = threadOf(request, params)
+        if (name !== undefined) await nameThread(runtime, thread, name)
         if (branch !== undefined) await switchBranch(runtime, thread, branch)
         return summary(threadOf(request, params))
       },
@@ -157,7 +160,13 @@ export function threadRoutes(runtime: Runtime) {
     )
 }
 
-const summary = ({ id, name, status, createdAt, updatedAt }: Thread) => ({ id, name, status, createdAt, updatedAt })
+export const summary = ({ id, name, status, createdAt, updatedAt }: Thread) => ({
+  id,
+  name,
+  status,
+  createdAt,
+  updatedAt,
+})
 
 function* continued<Page>(begun: readonly Page[], pages: Iterable<Page>): Generator<Page> {
   yield* begun
