@@ -20,12 +20,17 @@ const gated: Engine = {
     return { status: 'completed' }
   },
 }
-const plugin: Plugin = { name: 'gated', engine: () => gated }
-const app = useApp([], {}, () => [plugin])
+/** Says that it would take messages, and takes none. */
+const deaf: Engine = { ...gated, name: 'deaf', supports: ['steering'] }
+const plugins: Plugin[] = [
+  { name: 'gated', engine: () => gated },
+  { name: 'deaf', engine: () => deaf },
+]
+const app = useApp([], {}, () => plugins)
 
 /** A thread whose first run waits for the test. */
-async function busyThread(first = 'one') {
-  app.agent('gated', {}, { engine: 'gated' })
+async function busyThread(first = 'one', engine = 'gated') {
+  app.agent('gated', {}, { engine })
   gates.splice(0)
   const { body } = await app.ask('POST', '/v1/chat/gated', { mode: 'background', messages: [say(first, 'm1')] })
   const ids: { sandboxId: string; threadId: string } = { sandboxId: body.sandboxId, threadId: body.threadId }
@@ -152,7 +157,8 @@ describe('a message for a busy thread that may wait', () => {
     const thread = await busyThread()
     const edit = await thread.post('uno', 'm1', { messageId: 'm1' })
     const again = await thread.post('one', 'm1', { trigger: 'regenerate-message' })
-    expect([edit, again].map(({ body }) => body.error.code)).toEqual(['run_active', 'run_active'])
+    const other = await thread.post('uno', 'm1')
+    expect([edit, again, other].map(({ body }) => body.error?.code)).toEqual(Array(3).fill('run_active'))
     expect(await thread.waiting()).toEqual([])
     await thread.finish()
   })
@@ -256,12 +262,34 @@ describe('a message that steers', () => {
     expect(text.split('[DONE]')).toHaveLength(2)
   })
 
-  test('that the turn does not take is the next turn, before all that waits', async () => {
+  test('waits as others do when the engine takes none', async () => {
     const thread = await busyThread()
-    await thread.post('two', 'm2')
     const { body } = await thread.post('now', 's1', { whenBusy: 'steer' })
-    // This engine takes nothing while it works.
     expect(body.status).toBe('queued')
+    await thread.next()
+    await thread.finish()
+    expect((await contents(app, thread.ids)).at(-1)).toBe('assistant: (now)')
+  })
+
+  test('is the next turn, before all that waits, when the turn has not taken it', async () => {
+    const thread = await busyThread('one', 'deaf')
+    await thread.post('two', 'm2')
+    expect((await thread.post('now', 's1', { whenBusy: 'steer' })).body.status).toBe('steering')
+    expect((await thread.post('now too', 's2', { whenBusy: 'steer' })).body.status).toBe('steering')
+    expect(await thread.waiting()).toEqual(['s1', 's2', 'm2'])
+    for (let turn = 0; turn < 3; turn++) await thread.next()
+    await thread.finish()
+    expect((await contents(app, thread.ids)).filter(each => each.startsWith('a'))).toEqual(
+      ['one', 'now', 'now too', 'two'].map(text => `assistant: (${text})`),
+    )
+  })
+
+  test('may have waited before', async () => {
+    const thread = await busyThread('one', 'deaf')
+    await thread.post('two', 'm2')
+    await thread.post('three', 'm3')
+    expect((await thread.post('three', 'm3', { whenBusy: 'steer' })).body.status).toBe('steering')
+    expect((await thread.queue()).queue).toMatchObject([{ id: 'm3', status: 'steering' }, { id: 'm2' }])
     await app.ask('DELETE', thread.path)
   })
 

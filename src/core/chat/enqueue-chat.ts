@@ -30,7 +30,7 @@ export function enqueueChat(
   if (isInThread(last.id)) {
     const newest = lastMessages(db, id, { messages: 1, characters: 0 })[0]
     // The client asks again whether its message was taken.
-    if (newest?.id === last.id) return { ...place, status: 'running' }
+    if (newest?.id === last.id && Bun.deepEquals(newest.parts, last.parts)) return { ...place, status: 'running' }
     throw unqueued()
   }
   const isKnown = (messageId: string) => isInThread(messageId) || findQueued(db, id, messageId) !== undefined
