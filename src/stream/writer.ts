@@ -52,8 +52,9 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
   const ofClient = new Set(clientTools)
   const executed = (name: string) => (ofClient.has(name) ? {} : { providerExecuted })
   let parts = 0
-  /** How many calls the current step has, and how many of them succeeded. */
-  let calls = { all: 0, good: 0 }
+  /** How many calls the current step has: that have ended, that succeeded, that the client executes. */
+  const noCalls = { all: 0, done: 0, good: 0, ofClient: 0 }
+  let calls = { ...noCalls }
 
   const setStep = (toolCallId: string, step: Tool['step']) => {
     const tool = tools.get(toolCallId)
@@ -63,7 +64,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
   function replay(chunk: Chunk): void {
     switch (chunk.type) {
       case 'start-step':
-        calls = { all: 0, good: 0 }
+        calls = { ...noCalls }
         return
       case 'text-start':
       case 'reasoning-start':
@@ -76,6 +77,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
         return
       case 'tool-input-start':
         calls.all += 1
+        if (!chunk.providerExecuted) calls.ofClient += 1
         tools.set(chunk.toolCallId, { name: chunk.toolName, step: 'begun', isClients: !chunk.providerExecuted })
         return
       case 'tool-input-available':
@@ -94,22 +96,28 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
       case 'tool-output-denied':
       case 'tool-output-available':
       case 'tool-output-error':
-        if (chunk.type === 'tool-output-available' && tools.get(chunk.toolCallId)?.step !== 'done') calls.good += 1
+        if (tools.get(chunk.toolCallId)?.step !== 'done') {
+          calls.done += 1
+          if (chunk.type === 'tool-output-available') calls.good += 1
+        }
         setStep(chunk.toolCallId, 'done')
         return
     }
   }
 
   for (const part of before) {
-    if (part.type === 'step-start') calls = { all: 0, good: 0 }
+    if (part.type === 'step-start') calls = { ...noCalls }
     const { toolCallId, state } = part
     if (typeof toolCallId !== 'string' || typeof state !== 'string') continue
+    const isClients = part.providerExecuted !== true
     calls.all += 1
+    if (isClients) calls.ofClient += 1
+    if (steps[state] === undefined) calls.done += 1
     if (state === 'output-available') calls.good += 1
     const approvalId = objectOf(part.approval)?.id
     if (typeof approvalId === 'string') approvals.set(approvalId, toolCallId)
     const name = part.type.slice('tool-'.length)
-    tools.set(toolCallId, { name, step: steps[state] ?? 'done', isClients: part.providerExecuted !== true })
+    tools.set(toolCallId, { name, step: steps[state] ?? 'done', isClients })
   }
 
   const written = (...chunks: Chunk[]): Chunk[] => {
@@ -126,9 +134,13 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
 
   /**
    * Clients of version 5 ignore the mark of calls that the server runs: when each call of the last step has an output, they
-   * post the whole conversation again, endlessly. So such calls are followed by a new step, even an empty one.
+   * post the whole conversation again, endlessly. So such calls are followed by a new step, even an empty one. Every version
+   * posts after a step whose calls of the client have ended, with an error too: what they came to is known here already.
    */
-  const nextStep = (): Chunk[] => (calls.all > 0 && calls.good === calls.all ? [{ type: 'start-step' }] : [])
+  const nextStep = (): Chunk[] => {
+    const { all, done, good, ofClient } = calls
+    return all > 0 && done === all && (good === all || ofClient > 0) ? [{ type: 'start-step' }] : []
+  }
 
   function writeDelta(kind: PartKind, engineId: string, delta: string): Chunk[] {
     if (!delta) return []

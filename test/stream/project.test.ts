@@ -17,7 +17,12 @@ const metadata: RunMetadata = {
   ...{ sandboxId: 'sbx_1', threadId: 'thr_1', runId: 'run_1', messageId: 'msg_1', totalTokens: 3, model: 'm' },
 }
 
-const clients: Record<string, { DefaultChatTransport: any; readUIMessageStream: any }> = {
+interface Client {
+  DefaultChatTransport: any
+  readUIMessageStream: any
+  lastAssistantMessageIsCompleteWithToolCalls: any
+}
+const clients: Record<string, Client> = {
   '5.0.0': ai500,
   '5.0.35': ai5,
   '6.0.0': ai600,
@@ -212,6 +217,30 @@ describe.each(Object.keys(clients))('ai %s', version => {
       expect(message.parts).toMatchObject([part])
     },
   )
+})
+
+describe.each(Object.entries(clients))('ai %s, that posts when the calls of a reply are complete', (_, client) => {
+  const isComplete = (parts: readonly any[]) =>
+    client.lastAssistantMessageIsCompleteWithToolCalls({ messages: [{ id: 'm', role: 'assistant', parts }] })
+  const outcomes: [string, RunEvent[]][] = [
+    ['has its output', [{ type: 'tool-result', callId: 'p', output: 'red' }]],
+    ['has failed', [{ type: 'tool-result', callId: 'p', output: undefined, error: 'no' }]],
+    [
+      'is beside one of the server that failed',
+      [
+        { type: 'tool-result', callId: 'p', output: 'red' },
+        { type: 'tool-result', callId: 'b', output: undefined, error: 'Exit code 1' },
+      ],
+    ],
+  ]
+  test.each(outcomes)('posts no reply that has gone on when its call %s', (_, events) => {
+    const calls = events.length > 1 ? [call('b'), call('p', 'pickColor')] : [call('p', 'pickColor')]
+    const { parts } = write(calls, { status: 'waiting' })
+    expect(isComplete(parts)).toBe(false)
+    for (const last of [[say('Nice.')], []]) {
+      expect(isComplete(write([...events, ...last], { status: 'completed' }, parts).parts)).toBe(false)
+    }
+  })
 })
 
 test('a denied call of a reply that goes on is denied in every profile', () => {
