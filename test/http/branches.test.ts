@@ -182,6 +182,16 @@ describe('a switch', () => {
     expect(texts(await messagesOf(place))).toEqual(turn('one', 'two', 'three'))
   })
 
+  test('is refused while a reply waits for answers', async () => {
+    const place = await threeTurns()
+    await edit(place, 'm3', 'third')
+    const { branches } = (await app.ask('GET', pathOf(place, '/branches'))).body
+    app.beside(db => db.run("update threads set status = 'waiting' where id = ?", [place.threadId]))
+    const { status, body } = await switchTo(place, branches[0].id)
+    expect([status, body.error.code]).toEqual([409, 'conflict'])
+    expect(texts(await messagesOf(place))).toEqual(turn('one', 'two', 'third'))
+  })
+
   test('without a body that says so changes nothing', async () => {
     const place = await threeTurns()
     const before = (await app.ask('GET', pathOf(place))).body
@@ -267,6 +277,20 @@ test('at any depth and in any order, every conversation that there was is kept w
       if (options.size > 1) expect(branches).toContain(own)
     }
   }
+})
+
+test('a search finds what a thread shows', async () => {
+  const place = await threeTurns()
+  const found = async (word: string) => {
+    const { body } = await app.ask('GET', `/v1/threads?q=${word}&sandboxId=${sandboxId}`)
+    return body.threads.some(({ id }: any) => id === place.threadId)
+  }
+  await edit(place, 'm3', 'zebra')
+  await edit(place, 'm3', 'giraffe')
+  expect([await found('zebra'), await found('giraffe')]).toEqual([false, true])
+  const { branches } = (await app.ask('GET', pathOf(place, '/branches'))).body
+  await switchTo(place, branches[1].id)
+  expect([await found('zebra'), await found('giraffe')]).toEqual([true, false])
 })
 
 test('the oldest go when there are more than a hundred', async () => {

@@ -4,7 +4,7 @@ import { writeWhenFree } from '../../db/busy.ts'
 import { mustLast } from '../../db/lasting.ts'
 import { findAfter, findPlace, type MessageOwner } from '../../db/messages.ts'
 import { inTransaction } from '../../db/open.ts'
-import { clearEngineSession, touchThread } from '../../db/threads.ts'
+import { clearEngineSession, findThread, touchThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Branch, Fork } from '../../model/branch.ts'
 import type { Thread } from '../../model/thread.ts'
@@ -51,10 +51,10 @@ export function cutThread(db: Database, id: string, firstMessageId: string | und
 }
 
 /**
- * Makes a thread show another of its branches and go on there. Throws run_active while it has a run, and branch_not_found
- * when it has no such branch.
+ * Makes a thread show another of its branches and go on there. Throws run_active while it has a run, conflict while it waits
+ * for answers, and branch_not_found when it has no such branch.
  */
-export const switchBranch = ({ db, runs }: Runtime, { id }: Thread, branchId: string): Promise<void> =>
+export const switchBranch = ({ db, runs }: Runtime, { id, sandboxId }: Thread, branchId: string): Promise<void> =>
   writeWhenFree(db, () =>
     inTransaction(db, () => {
       if (runs.activeOn(id)) {
@@ -62,6 +62,9 @@ export const switchBranch = ({ db, runs }: Runtime, { id }: Thread, branchId: st
       }
       const path = chainTo(listBranches(db, id), branchId)
       if (path.length === 0) return
+      // Its answers would find no reply to go on with.
+      if (findThread(db, sandboxId, id)?.status === 'waiting')
+        throw new ApiError('conflict', 'A reply of this thread waits for answers: give them, or send a message, first.')
       mustLast(db)
       showBranch(db, id, path)
       clearEngineSession(db, id)

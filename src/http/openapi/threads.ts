@@ -201,7 +201,7 @@ export const threadOperations: Operations = {
     summary: 'Renames a thread, or changes which branch it shows',
     tag: 'Threads',
     answers: { 200: answer(ThreadSummary) },
-    errors: ['branch_not_found', 'run_active'],
+    errors: ['branch_not_found', 'conflict', 'run_active'],
   },
   'GET /v1/sandboxes/:sandboxId/threads/:threadId/branches': {
     id: 'listBranches',
