@@ -2,6 +2,7 @@ import type { MessagePart } from '../plugin-api/index.ts'
 import { objectOf } from '../read/json.ts'
 import type { Chunk, FinishReason, PartKind, RunMetadata } from './chunk.ts'
 import type { RunEvent } from './run-event.ts'
+import { countStepCalls } from './step-calls.ts'
 
 /** How a run ends. `waiting`: calls stay open, for a person or for the client. */
 export type Ending =
@@ -52,9 +53,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
   const ofClient = new Set(clientTools)
   const executed = (name: string) => (ofClient.has(name) ? {} : { providerExecuted })
   let parts = 0
-  /** How many calls the current step has: that have ended, that succeeded, that the client executes. */
-  const noCalls = { all: 0, done: 0, good: 0, ofClient: 0 }
-  let calls = { ...noCalls }
+  const calls = countStepCalls()
 
   const setStep = (toolCallId: string, step: Tool['step']) => {
     const tool = tools.get(toolCallId)
@@ -64,7 +63,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
   function replay(chunk: Chunk): void {
     switch (chunk.type) {
       case 'start-step':
-        calls = { ...noCalls }
+        calls.reset()
         return
       case 'text-start':
       case 'reasoning-start':
@@ -76,8 +75,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
         open.delete(chunk.id)
         return
       case 'tool-input-start':
-        calls.all += 1
-        if (!chunk.providerExecuted) calls.ofClient += 1
+        calls.begin(!chunk.providerExecuted)
         tools.set(chunk.toolCallId, { name: chunk.toolName, step: 'begun', isClients: !chunk.providerExecuted })
         return
       case 'tool-input-available':
@@ -96,24 +94,19 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
       case 'tool-output-denied':
       case 'tool-output-available':
       case 'tool-output-error':
-        if (tools.get(chunk.toolCallId)?.step !== 'done') {
-          calls.done += 1
-          if (chunk.type === 'tool-output-available') calls.good += 1
-        }
+        if (tools.get(chunk.toolCallId)?.step !== 'done') calls.end(chunk.type === 'tool-output-available')
         setStep(chunk.toolCallId, 'done')
         return
     }
   }
 
   for (const part of before) {
-    if (part.type === 'step-start') calls = { ...noCalls }
+    if (part.type === 'step-start') calls.reset()
     const { toolCallId, state } = part
     if (typeof toolCallId !== 'string' || typeof state !== 'string') continue
     const isClients = part.providerExecuted !== true
-    calls.all += 1
-    if (isClients) calls.ofClient += 1
-    if (steps[state] === undefined) calls.done += 1
-    if (state === 'output-available') calls.good += 1
+    calls.begin(isClients)
+    if (steps[state] === undefined) calls.end(state === 'output-available')
     const approvalId = objectOf(part.approval)?.id
     if (typeof approvalId === 'string') approvals.set(approvalId, toolCallId)
     const name = part.type.slice('tool-'.length)
@@ -132,15 +125,7 @@ export function createWriter({ messageId, before = [], clientTools = [] }: Write
     return ended.map(([id, kind]) => ({ type: `${kind}-end` as const, id }))
   }
 
-  /**
-   * Clients of version 5 ignore the mark of calls that the server runs: when each call of the last step has an output, they
-   * post the whole conversation again, endlessly. So such calls are followed by a new step, even an empty one. Every version
-   * posts after a step whose calls of the client have ended, with an error too: what they came to is known here already.
-   */
-  const nextStep = (): Chunk[] => {
-    const { all, done, good, ofClient } = calls
-    return all > 0 && done === all && (good === all || ofClient > 0) ? [{ type: 'start-step' }] : []
-  }
+  const nextStep = (): Chunk[] => (calls.isComplete ? [{ type: 'start-step' }] : [])
 
   function writeDelta(kind: PartKind, engineId: string, delta: string): Chunk[] {
     if (!delta) return []
