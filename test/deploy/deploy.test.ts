@@ -337,6 +337,17 @@ describe('versions', () => {
     expect(stored('owned').options.maxAgentBudgetUsd).toBe(3)
   })
 
+  test('have the rules that they name, and those of before where they name none regression', async () => {
+    const named = { allow: ['Bash(ls)'], deny: ['Bash(rm:*)'], approvals: 'on', disallowedTools: ['WebFetch'] }
+    expect((await deploy({ slug: 'ruled', bundle: noTools, metadata: { ...named, model: 'm' } })).type).toBe('result')
+    expect(stored('ruled').options).toEqual(named as never)
+    await deploy({ slug: 'ruled', bundle: noTools, metadata: { model: 'm', options: { allow: [] }, ask: ['Bash'] } })
+    expect(stored('ruled').options).toEqual({ ...named, allow: [], ask: ['Bash'] } as never)
+    const wrong = await deploy({ slug: 'ruled', bundle: noTools, metadata: { deny: ['Bash('] } })
+    expect(JSON.stringify(wrong)).toContain('options.deny.0')
+    expect(stored('ruled').options.deny).toEqual(['Bash(rm:*)'])
+  })
+
   test('have no more than the operator gives a sandbox, by zero either: regression', async () => {
     const { limits } = app.runtime.config
     const limitsIn = async (sandboxConfig: object) => {

@@ -139,8 +139,7 @@ export function listPossible(text: string): Possible {
 
 /** Whether a command ends with a shell that has no script, and so reads what comes down a pipe. */
 const readsCommands = (last: Word | undefined): boolean =>
-  last !== undefined &&
-  (shells.has(baseName(last.text)) || /^(-|-s|-[a-z]*i[a-z]*|\/dev\/\S*|\/proc\/\S*)$/.test(last.text))
+  last !== undefined && (shells.has(baseName(last.text)) || /^(-[a-z]*$|\/dev\/|\/proc\/)/.test(last.text))
 
 const runsOthers = ({ text }: Word): boolean => {
   const name = baseName(text)
