@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import type { ToolContext } from '../../../plugins/ai-sdk/tools/tool.ts'
 import { webFetch } from '../../../plugins/ai-sdk/tools/web-fetch.ts'
+import { createPermissions } from '../../../src/core/permissions/decide.ts'
 import { errorOf } from './tools.ts'
 
 const page = `<!doctype html><html><head><title>T</title><style>p{}</style></head><body>
@@ -20,6 +21,12 @@ const server = Bun.serve({
         return new Response(new Uint8Array([1, 0, 2]))
       case '/huge':
         return new Response('y'.repeat(20_000_000), { headers: { 'content-type': 'text/plain' } })
+      case '/moved':
+        return Response.redirect(`http://127.0.0.1:${new URL(request.url).port}/plain`)
+      case '/away':
+        return Response.redirect(`http://localhost:${new URL(request.url).port}/plain`)
+      case '/round':
+        return Response.redirect(`http://127.0.0.1:${new URL(request.url).port}/round`)
       case '/hang':
         return new Promise<Response>(() => {})
       default:
@@ -45,6 +52,23 @@ test('a page is text: no scripts, headings and items marked, links with their ad
 
 test('what is no page is as it is', async () => {
   expect(String(await get('/plain'))).toEndWith('plain <b>text</b>')
+})
+
+const rules = (options: object, asks = false) => ({
+  permissions: createPermissions({
+    ...{ agent: options, chat: {}, asks, canAsk: true },
+    place: { cwd: '/home/user', home: '/home/user' },
+  }),
+})
+
+test('a redirect leads where the rules allow it, and nowhere else regression', async () => {
+  expect(String(await get('/moved', rules({})))).toEndWith('plain <b>text</b>')
+  expect(String(await get('/away', rules({})))).toEndWith('plain <b>text</b>')
+  const denied = await errorOf(get('/away', rules({ deny: ['WebFetch(domain:localhost)'] })))
+  expect(denied).toContain('The rule WebFetch(domain:localhost) denies this call of WebFetch.')
+  const asked = await errorOf(get('/away', rules({ ask: ['WebFetch(domain:localhost)'] }, true)))
+  expect(asked).toContain('call WebFetch with that address')
+  expect(await errorOf(get('/round', rules({})))).toContain('redirects without end')
 })
 
 test('a large page is cut', async () => {
