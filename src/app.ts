@@ -19,6 +19,7 @@ import { healthRoutes } from './http/routes/health.ts'
 import { meRoutes } from './http/routes/me.ts'
 import { previewRoutes } from './http/routes/previews.ts'
 import { processRoutes } from './http/routes/processes.ts'
+import { runRoutes } from './http/routes/runs.ts'
 import { sandboxRoutes } from './http/routes/sandboxes.ts'
 import { terminalRoutes } from './http/routes/terminal.ts'
 import { threadMessageRoutes } from './http/routes/thread-messages.ts'
@@ -82,6 +83,7 @@ function createRoutes(runtime: Runtime, sockets: Sockets) {
     .use(threadRoutes(runtime))
     .use(threadMessageRoutes(runtime))
     .use(allThreadRoutes(runtime))
+    .use(runRoutes(runtime))
     .use(chatRoutes(runtime))
     .use(tokenRoutes(runtime))
     .use(usageRoutes(runtime))

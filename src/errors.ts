@@ -9,6 +9,7 @@ const statuses = {
   agent_not_found: 404,
   sandbox_not_found: 404,
   thread_not_found: 404,
+  run_not_found: 404,
   message_not_found: 404,
   branch_not_found: 404,
   process_not_found: 404,

@@ -15,7 +15,7 @@ describe('routing', () => {
   test('neither id makes a sandbox and a thread', async () => {
     const { sandboxId, threadId } = await chat(app, 'hi')
     expect((await app.ask('GET', `/v1/sandboxes/${sandboxId}`)).body.threads).toEqual([
-      { id: threadId, name: null, status: 'completed' },
+      { id: threadId, name: 'hi', status: 'completed' },
     ])
     await app.ask('DELETE', `/v1/sandboxes/${sandboxId}`)
   })

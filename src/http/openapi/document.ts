@@ -8,6 +8,7 @@ import { fileOperations } from './files.ts'
 import type { Answer, Operation, Operations } from './operation.ts'
 import { previewPaths } from './preview.ts'
 import { processOperations } from './processes.ts'
+import { runOperations } from './runs.ts'
 import { sandboxOperations } from './sandboxes.ts'
 import { describeSchema, type NamedSchemas } from './schema.ts'
 import { threadOperations } from './threads.ts'
@@ -24,6 +25,7 @@ export const operations: Operations = {
   ...fileOperations,
   ...processOperations,
   ...threadOperations,
+  ...runOperations,
   ...accountOperations,
   ...agentOperations,
 }
