@@ -183,10 +183,22 @@ cancels the reply, twice leaves; /help shows more. With a message, or input from
   },
   {
     name: 'threads list',
-    operands: 'SANDBOX',
-    help: 'list the threads of a sandbox, newest first',
-    flags: [json, idsAlone, ...server],
-    examples: ['threadbox threads list sbx_01h2'],
+    operands: '[SANDBOX]',
+    help: 'list the threads of a sandbox, or the last 200 of all, newest first',
+    flags: [
+      { name: 'search', value: 'WORDS', help: 'only those in which this was said, of all sandboxes' },
+      json,
+      idsAlone,
+      ...server,
+    ],
+    examples: ['threadbox threads list sbx_01h2', "threadbox threads list --search 'haiku'"],
+  },
+  {
+    name: 'threads rename',
+    operands: 'SANDBOX THREAD NAME…',
+    help: 'give a thread another name',
+    flags: [quiet, ...server],
+    examples: ['threadbox threads rename sbx_01h2 thr_01h2 Haiku'],
   },
   {
     name: 'threads show',
