@@ -10,6 +10,7 @@ import { docsRoutes } from './http/openapi/docs.ts'
 import { agentLogRoutes } from './http/routes/agent-logs.ts'
 import { agentRoutes } from './http/routes/agents.ts'
 import { allThreadRoutes } from './http/routes/all-threads.ts'
+import { approvalRoutes } from './http/routes/approvals.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { deployRoutes } from './http/routes/deploy.ts'
 import { execRoutes } from './http/routes/exec.ts'
@@ -25,6 +26,7 @@ import { terminalRoutes } from './http/routes/terminal.ts'
 import { threadMessageRoutes } from './http/routes/thread-messages.ts'
 import { threadRoutes } from './http/routes/threads.ts'
 import { tokenRoutes } from './http/routes/tokens.ts'
+import { toolResultRoutes } from './http/routes/tool-results.ts'
 import { usageRoutes } from './http/routes/usage.ts'
 import { createSockets, type Sockets } from './http/socket.ts'
 import { admission } from './http/steps/admission.ts'
@@ -85,6 +87,8 @@ function createRoutes(runtime: Runtime, sockets: Sockets) {
     .use(allThreadRoutes(runtime))
     .use(runRoutes(runtime))
     .use(chatRoutes(runtime))
+    .use(approvalRoutes(runtime))
+    .use(toolResultRoutes(runtime))
     .use(tokenRoutes(runtime))
     .use(usageRoutes(runtime))
     .use(meRoutes(runtime))

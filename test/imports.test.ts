@@ -56,6 +56,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     sandboxes: ['config', 'runtime', 'access', 'agents'],
     queue: ['config', 'runtime'],
     chat: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue'],
+    approvals: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue', 'chat'],
     deploy: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes'],
   },
   'src/guest': { wire: [], inside: ['wire'], host: ['wire'], tools: [] },

@@ -11,6 +11,7 @@ import waiting from './migrations/0007_waiting.sql' with { type: 'text' }
 import queuedMessages from './migrations/0008_queued_messages.sql' with { type: 'text' }
 import branches from './migrations/0009_branches.sql' with { type: 'text' }
 import search from './migrations/0010_search.sql' with { type: 'text' }
+import waitingReplies from './migrations/0011_waiting_replies.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -39,6 +40,7 @@ const migrations: readonly Migration[] = [
   sql(queuedMessages),
   sql(branches),
   sql(search),
+  sql(waitingReplies),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */

@@ -6,6 +6,7 @@ import { holdQueue } from '../db/queued-messages.ts'
 import { endRun, findLaterRun } from '../db/runs.ts'
 import { touchSandbox } from '../db/sandboxes.ts'
 import { endThread } from '../db/threads.ts'
+import { settleReply } from '../db/waiting-replies.ts'
 import type { Usage } from '../model/run.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
 import type { MessageBuilder } from '../stream/message.ts'
@@ -25,6 +26,10 @@ export interface EndingRun {
   /** The id of the reply. `goesOn`: it is in the thread already. */
   messageId: string
   goesOn: boolean
+  /** It was given answers, and did nothing with them yet: it can be run again. */
+  isUnbegun?: boolean
+  /** An earlier reply of the thread whose answers this run was given. */
+  answers?: string | undefined
 }
 
 /** Everything that a run's end changes. It is made once; storing it may take several tries. */
@@ -36,13 +41,13 @@ export interface PreparedEnding {
 
 /**
  * Closes the run's stream and message. `pending`: chunks that are not stored yet. A run that the server's end interrupts waits
- * on when it has asked something.
+ * on when it has asked something, or has done nothing yet with what was answered.
  */
 export function prepareEnding(run: EndingRun, asked: Ending, pending: readonly Chunk[] = []): PreparedEnding {
   for (const chunk of pending) run.message.apply(chunk)
   const messageId = run.message.isEmpty ? undefined : run.messageId
   const ending: Ending =
-    asked.status === 'interrupted' && run.writer.waitingCalls.length > 0
+    asked.status === 'interrupted' && (run.writer.waitingCalls.length > 0 || run.isUnbegun)
       ? { status: 'waiting', lostText: asked.errorText }
       : asked
   const metadata = toMetadata(run, ending, messageId)
@@ -61,6 +66,9 @@ export function prepareEnding(run: EndingRun, asked: Ending, pending: readonly C
           if (run.goesOn) replaceReply(db, run.threadId, reply)
           else appendReply(db, run.threadId, reply)
         }
+        if (ending.status !== 'waiting') settleReply(db, run)
+        if (ending.status !== 'interrupted' && run.answers !== undefined)
+          settleReply(db, { threadId: run.threadId, messageId: run.answers })
         endRun(db, run.id, { status: ending.status, error, durationMs: run.durationMs })
         // A thread that went on without this run has the status of its later run.
         if (!findLaterRun(db, run)) {

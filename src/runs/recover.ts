@@ -14,12 +14,14 @@ import { prepareEnding } from './ending.ts'
  */
 export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void {
   let chunks = 0
+  let hasBegun = false
   function* log(): Generator<string> {
     for (;;) {
       const rows = listChunks(db, row.id, chunks, 1024 * 1024)
       if (rows.length === 0) return
       for (const { seq, chunk } of rows) {
         chunks = seq
+        hasBegun ||= !opening.test(chunk)
         yield chunk
       }
     }
@@ -37,6 +39,7 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
     id: row.id,
     messageId,
     goesOn: begun !== undefined,
+    isUnbegun: begun !== undefined && !hasBegun,
     threadId: row.threadId,
     sandboxId: row.sandboxId,
     model,
@@ -46,3 +49,7 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
   }
   prepareEnding(run, { status: 'interrupted', errorText: 'The server stopped during this reply.' }).store(db)
 }
+
+/** The chunks that begin a run, with the answers that it was given. An output that the server made is none of them. */
+const opening =
+  /^\{"type":"(?:start"|tool-approval-response"|tool-output-denied"|tool-output-(?:available|error)"(?!.*"providerExecuted":true\}$))/

@@ -10,7 +10,8 @@ import { parseLastEventId } from '../stream/frame.ts'
 import { isBeyond, LOST_SEQS, openStoredLog } from './log.ts'
 import { readRun, refuseReader } from './reader.ts'
 import { recoverRun } from './recover.ts'
-import { type Execute, type Receipt, Run, type RunInit } from './run.ts'
+import { type Execute, type Receipt, Run } from './run.ts'
+import type { RunInit } from './run-init.ts'
 
 export interface RunsOptions {
   /** Writes one line to the operator's log. Never what a user or an agent wrote. */

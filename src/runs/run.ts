@@ -21,28 +21,7 @@ import { prepareEnding } from './ending.ts'
 import { describeFault } from './fault.ts'
 import { keepStoring, type StoringOptions } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
-
-export interface RunInit {
-  threadId: string
-  sandboxId: string
-  /** The engine's name. It stands for the model until the model is known. */
-  engine: string
-  model?: string
-  /** True: it needs no reader, and a later chat on its thread does not replace it. */
-  background?: boolean
-  /** Added to the thread in the transaction that makes the run. */
-  messages?: readonly StoredMessage[]
-  /** The reply that the run goes on with, as it is stored. Absent: it makes a new one. */
-  reply?: StoredMessage
-  /** What was answered since the reply waited: part of the stream from its start. */
-  opening?: readonly RunEvent[]
-  /** The names of the tools that the client executes. */
-  clientTools?: readonly string[]
-  /** Default: contract. */
-  profile?: StreamProfile
-  /** Called in the transaction that stores an event's chunks. */
-  record?: (event: RunEvent, run: { id: string; messageId: string }) => void
-}
+import type { RunInit } from './run-init.ts'
 
 /** Runs one turn of an engine. After an abort it ends within the grace time, with every process that it started dead. */
 export type Execute = (signal: AbortSignal, runId: string) => AsyncGenerator<RunEvent, EngineEnd>
@@ -85,6 +64,7 @@ export class Run {
   readonly #abort = new AbortController()
   readonly #reply: StoredMessage | undefined
   readonly #profile: StreamProfile
+  readonly #answers: string | undefined
   readonly #record: RunInit['record']
   readonly #writer: Writer
   readonly #message: MessageBuilder
@@ -94,6 +74,7 @@ export class Run {
   #events: AsyncGenerator<RunEvent, EngineEnd> | undefined
   #requestedEnding: Ending | undefined
   #isOver = false
+  #hasBegun = false
   /** Chunks that are not stored yet. */
   #pending: Chunk[] = []
   readonly #silenced = Promise.withResolvers<void>()
@@ -115,6 +96,7 @@ export class Run {
     this.messageId = reply?.id ?? newId('msg')
     this.#reply = reply
     this.#profile = profile
+    this.#answers = init.answers
     this.#record = init.record
     const before = reply?.parts ?? []
     this.#writer = createWriter({ messageId: this.messageId, before, clientTools })
@@ -242,6 +224,7 @@ export class Run {
         insert()
         record(event, this)
       })
+    this.#hasBegun ||= event !== undefined
     for (const line of lines) this.#characters += line.length
     for (const chunk of this.#pending) this.#message.apply(chunk)
     this.#pending = []
@@ -259,7 +242,9 @@ export class Run {
     const { id, threadId, sandboxId } = this
     const durationMs = Math.round(performance.now() - this.#startedAtMs)
     const state = { id, threadId, sandboxId, model: this.#model, usage: this.#usage, durationMs }
-    const reply = { messageId: this.messageId, goesOn: this.#reply !== undefined }
+    const goesOn = this.#reply !== undefined
+    const isUnbegun = goesOn && !this.#hasBegun
+    const reply = { messageId: this.messageId, goesOn, isUnbegun, answers: this.#answers }
     const parts = { ...reply, chunks: this.log.count, writer: this.#writer, message: this.#message }
     const prepared = prepareEnding({ ...state, ...parts }, ending, this.#pending)
     const isStored = await keepStoring(this.#host, this, prepared)

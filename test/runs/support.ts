@@ -12,7 +12,8 @@ import type { Sandbox } from '../../src/model/sandbox.ts'
 import type { Thread } from '../../src/model/thread.ts'
 import type { EngineEnd } from '../../src/plugin-api/index.ts'
 import { createRuns, type Runs, type RunsOptions } from '../../src/runs/registry.ts'
-import type { Execute, RunInit } from '../../src/runs/run.ts'
+import type { Execute } from '../../src/runs/run.ts'
+import type { RunInit } from '../../src/runs/run-init.ts'
 import type { RunEvent } from '../../src/stream/run-event.ts'
 
 const cleanups: (() => unknown)[] = []

@@ -18,6 +18,8 @@ export interface TokenScope {
   agents?: string[]
   /** The caller sees only what this end user made. */
   userId?: string
+  /** The caller may decide on what agents ask for. */
+  approve?: true
 }
 
 /** Throws forbidden when the caller's token is for other agents. */
@@ -41,4 +43,11 @@ export function describeCaller({ db }: Runtime, caller: Caller) {
   // Tools that deploy print these names of a person and a team: a key stands for its holder here.
   const user = { id: keyId ?? null, name, displayName: name, username: name, email: null }
   return { id: keyId ?? null, name, user, team: { id: teamId, name: teamName, slug: teamName } }
+}
+
+/** Throws forbidden for a browser's token that was not made for this. */
+export function assertMayApprove({ token }: Caller): void {
+  if (token && token.approve !== true) {
+    throw new ApiError('forbidden', 'The token may not approve: make it with "approve": true, or use an API key.')
+  }
 }

@@ -38,10 +38,7 @@ export interface Asked {
   isAgain: boolean
 }
 
-/**
- * What is to be answered. Throws invalid_request when there is nothing, and nothing_to_continue when the last message is
- * the agent's own: such a client waits for no answer, and would pay for an old question again and again.
- */
+/** What is to be answered. Throws invalid_request when there is nothing. */
 export function findQuestion({ messages, trigger, messageId }: Identified): Asked {
   const isAgain = trigger === 'regenerate-message'
   const said = isAgain ? untilRegenerated(messages, messageId) : messages
@@ -50,12 +47,6 @@ export function findQuestion({ messages, trigger, messageId }: Identified): Aske
     throw new ApiError('invalid_request', 'messages: the last user message has neither text nor image', {
       field: 'messages',
     })
-  }
-  if (said.at(-1)?.role === 'assistant') {
-    throw new ApiError(
-      'nothing_to_continue',
-      'messages: the last one is the agent’s, and waits for nothing: send a user message, or the trigger regenerate-message.',
-    )
   }
   const before = said.slice(0, index)
   const isEdit = messageId !== undefined && !isAgain && !before.some(({ id }) => id === messageId)

@@ -67,5 +67,20 @@ export async function choosePlace(
   })
 }
 
+/** Where a chat goes on that has to be there already, by the same rules. Undefined: nowhere. */
+export function findKnownPlace(
+  runtime: Runtime,
+  caller: Caller,
+  agentSlug: string,
+  { sandboxId, threadId, id = '', externalUserId }: PlaceRequest,
+): Place | undefined {
+  const asked = sandboxId === undefined ? undefined : getSandbox(runtime, caller, sandboxId)
+  if (asked && threadId !== undefined) return { sandbox: asked, thread: getThread(runtime, caller, asked, threadId) }
+  if (id === '' || id === placeholderName(agentSlug)) return undefined
+  const acting = actAs(caller, externalUserId)
+  const there = asked ?? findSandbox(runtime, acting, id)
+  return findPlace(runtime, { caller, acting, agentSlug, name: id }, there ?? null)
+}
+
 const isOwnId = ({ sandbox, thread }: Place, id: string): boolean =>
   [sandbox.id, sandbox.environmentId, thread.id].includes(id)

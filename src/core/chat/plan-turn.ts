@@ -16,7 +16,7 @@ export interface TurnPlan {
 }
 
 /** No more than any model takes: a thread may have any length. */
-const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
+export const HISTORY = { messages: 2000, characters: 8 * 1024 * 1024 }
 
 /** Decides what of a chat is new to its thread, and what is answered again. Changes nothing. */
 export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds, messageId }: Identified): TurnPlan {

@@ -11,13 +11,17 @@ import type { Thread } from '../../model/thread.ts'
 import { objectOf } from '../../read/json.ts'
 import { getAgent } from '../agents/agents.ts'
 import type { Runtime } from '../runtime.ts'
-import { chooseAgent, type RunPlace, startRun } from './chat.ts'
+import { startRun } from './chat.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { continueDue } from './continue.ts'
+import type { RunPlace } from './run-request.ts'
+import { chooseAgent } from './start-turn.ts'
 import type { RunEvents } from './turn-events.ts'
 
 /** Lets a thread go on whose run is over. Never throws. */
 export function onFree(runtime: Runtime, threadId: string): void {
   runtime.steerings.find(threadId)?.close()
+  continueDue(runtime, threadId)
   runNext(runtime, threadId)
 }
 

@@ -4,6 +4,7 @@ import { type ErrorCode, statusOf } from '../../errors.ts'
 import { isObject } from '../../read/json.ts'
 import { accountOperations } from './account.ts'
 import { agentOperations } from './agents.ts'
+import { approvalOperations } from './approvals.ts'
 import { fileOperations } from './files.ts'
 import type { Answer, Operation, Operations } from './operation.ts'
 import { previewPaths } from './preview.ts'
@@ -26,6 +27,7 @@ export const operations: Operations = {
   ...processOperations,
   ...threadOperations,
   ...runOperations,
+  ...approvalOperations,
   ...accountOperations,
   ...agentOperations,
 }
@@ -138,6 +140,7 @@ const errorsByPath: readonly [RegExp, ErrorCode][] = [
   [/\{sandboxId\}/, 'sandbox_not_found'],
   [/\{threadId\}/, 'thread_not_found'],
   [/\{pid\}/, 'process_not_found'],
+  [/\{approvalId\}/, 'approval_not_found'],
   [/\{slug\}/, 'agent_not_found'],
 ]
 

@@ -13,6 +13,7 @@ export interface Operation {
     | 'Processes'
     | 'Threads'
     | 'Chat'
+    | 'Approvals'
     | 'Previews'
     | 'Agents'
     | 'Account'

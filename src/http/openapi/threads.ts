@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { answer, EVENT_STREAM, Events, noContent, nullable, type Operations, Timestamp } from './operation.ts'
 
 export const ThreadStatus = Type.String({
-  description: '`active` when made, `streaming` during a run, then `completed`, `error` or `cancelled`.',
+  description: '`active` when made, `streaming` during a run, then `waiting`, `completed`, `error` or `cancelled`.',
 })
 
 const summary = {
@@ -136,7 +136,11 @@ const Branch = Type.Object(
 )
 
 const BackgroundRun = Type.Object(
-  { sandboxId: Type.String(), threadId: Type.String(), status: Type.Literal('running') },
+  {
+    sandboxId: Type.String(),
+    threadId: Type.String(),
+    status: Type.Union([Type.Literal('running'), Type.Literal('waiting')]),
+  },
   { title: 'BackgroundRun' },
 )
 
@@ -258,7 +262,7 @@ export const threadOperations: Operations = {
       200: stream,
       202: answer(
         Type.Union([BackgroundRun, Enqueued]),
-        'It runs in the background (`"mode":"background"`), or waits (`whenBusy`).',
+        'It runs in the background (`"mode":"background"`), or waits: for the thread (`whenBusy`), or for the answers to other calls (`waiting`).',
       ),
     },
     errors: [

@@ -15,6 +15,9 @@ const CreateToken = Type.Object(
     agents: Type.Optional(Type.Array(Slug, { maxItems: bounds.tokenAgents })),
     agent: Type.Optional(Slug),
     userId: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.id })),
+    approve: Type.Optional(
+      Type.Boolean({ description: 'Whether it may decide on what agents ask for. Default: it may only see that.' }),
+    ),
     expiresIn: Lifetime,
   },
   { additionalProperties: false },
@@ -24,7 +27,7 @@ export const tokenRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/tokens' }).post(
     '/',
     ({ request, body, status }) => {
-      const { agent, userId, expiresIn } = body
+      const { agent, userId, approve, expiresIn } = body
       if (agent !== undefined && body.agents) {
         throw new ApiError('invalid_request', 'agent: name one agent, or agents as a list, not both', {
           field: 'agent',
@@ -35,6 +38,7 @@ export const tokenRoutes = (runtime: Runtime) =>
         lifetimeMs: lifetimeMs(expiresIn),
         ...(agents && { agents }),
         ...(userId && { userId }),
+        ...(approve && { approve }),
       })
       return status(201, token)
     },

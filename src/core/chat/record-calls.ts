@@ -1,0 +1,80 @@
+import type { Database } from 'bun:sqlite'
+import { insertApproval, listApprovalsOf, useApproval } from '../../db/approvals.ts'
+import { insertClientCall } from '../../db/client-calls.ts'
+import { saveWaitingReply, useAnswers } from '../../db/waiting-replies.ts'
+import type { ClientTool, Continuation } from '../../plugin-api/index.ts'
+import type { RunInit } from '../../runs/run-init.ts'
+import type { RunPlace, RunRequest } from './run-request.ts'
+
+interface RecordInit {
+  request: RunRequest
+  clientTools: Readonly<Record<string, ClientTool>>
+  continues: Continuation | undefined
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Keeps the calls that a run leaves open, in the transaction that stores their chunks: what a reader sees asked can be
+ * answered, also after a crash. `continues`: what the run was given. A refusal or an output has had its effect with the
+ * first event of the engine's, an approval with the `tool-begin` of its call.
+ */
+export function createRecord(
+  db: Database,
+  { sandbox, thread }: RunPlace,
+  { request, clientTools, continues }: RecordInit,
+): NonNullable<RunInit['record']> {
+  const calls = new Map<string, { name: string; input: unknown }>()
+  for (const { type, toolCallId, input } of continues?.reply.parts ?? []) {
+    if (typeof toolCallId === 'string') calls.set(toolCallId, { name: type.slice('tool-'.length), input })
+  }
+  const answered = continues && { threadId: thread.id, messageId: continues.reply.id }
+  return (event, { id: runId, messageId }) => {
+    const threadId = thread.id
+    const expiresAt = new Date(Date.now() + DAY_MS).toISOString()
+    if (answered) useAnswers(db, answered)
+    switch (event.type) {
+      case 'tool-input':
+        if (!calls.has(event.callId)) calls.set(event.callId, { name: event.name, input: null })
+        return
+      case 'tool-call': {
+        const { callId: toolCallId } = event
+        const name = calls.get(toolCallId)?.name ?? event.name
+        const input = storable(event.input)
+        calls.set(toolCallId, { name, input })
+        if (!Object.hasOwn(clientTools, name)) return
+        saveWaitingReply(db, { threadId, messageId }, request)
+        insertClientCall(db, { threadId, messageId, runId, toolCallId, tool: name, input, expiresAt })
+        return
+      }
+      case 'approval-request': {
+        const { callId: toolCallId, approvalId, reason } = event
+        const { name = '', input = null } = calls.get(toolCallId) ?? {}
+        const { teamId, agentSlug, id: sandboxId } = sandbox
+        const place = { teamId, agentSlug, sandboxId, threadId, runId, messageId }
+        saveWaitingReply(db, { threadId, messageId }, request)
+        insertApproval(db, {
+          ...{ id: approvalId, ...place, toolCallId, kind: 'tool', tool: name, input, expiresAt },
+          ...(reason !== undefined && { reason }),
+        })
+        return
+      }
+      case 'tool-begin':
+      case 'tool-result': {
+        for (const key of answered ? [answered] : [])
+          for (const approval of listApprovalsOf(db, key.threadId, key.messageId))
+            if (approval.toolCallId === event.callId && approval.status === 'approved') useApproval(db, approval.id)
+        return
+      }
+    }
+  }
+}
+
+/** As the call's chunk has it. */
+function storable(value: unknown): unknown {
+  try {
+    return JSON.stringify(value) === undefined ? null : value
+  } catch {
+    return String(value)
+  }
+}

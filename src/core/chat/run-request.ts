@@ -1,0 +1,31 @@
+import type { Agent } from '../../model/agent.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { Thread } from '../../model/thread.ts'
+import type { Engine, Turn } from '../../plugin-api/index.ts'
+import type { RunInit } from '../../runs/run-init.ts'
+import type { ChatOptions } from './turn-options.ts'
+
+/** Where a run takes place, and who answers. */
+export interface RunPlace {
+  agent: Agent
+  engine: Engine
+  sandbox: Sandbox
+  thread: Thread
+  /** The API key that asked. */
+  keyId?: string
+}
+
+/** What a chat asks of its run beside its messages. Kept as JSON while the reply waits, for the run that goes on. */
+export interface RunRequest {
+  options: ChatOptions
+  /** The API key that asked. */
+  keyId?: string
+}
+
+/** The run's own part: its messages, or the reply that it goes on with. */
+export interface RunWork {
+  turn: Pick<Turn, 'prompt' | 'history' | 'continues'>
+  /** False: the engine begins anew with what the thread has. */
+  keepsSession: boolean
+  init: Pick<RunInit, 'background' | 'messages' | 'reply' | 'opening' | 'answers'>
+}
