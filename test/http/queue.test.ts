@@ -222,6 +222,31 @@ describe('a turn that does not complete stops the queue', () => {
     ])
   })
 
+  test('a message that waits is no part of a later one, which its client sends with all that was said', async () => {
+    const thread = await busyThread()
+    await thread.post('two', 'm2')
+    await cancel(app, thread.ids.sandboxId)
+    const messages = [say('one', 'm1'), say('two', 'm2'), say('three', 'm3')]
+    await thread.post('', '', { messages, whenBusy: 'reject', mode: 'background' })
+    await until(() => gates.length === 2)
+    await thread.finish()
+    expect((await contents(app, thread.ids)).at(-1)).toBe('assistant: (three)')
+    await app.ask('POST', `${thread.path}/queue/resume`)
+    await until(() => gates.length === 3)
+    await thread.finish()
+    expect((await contents(app, thread.ids)).slice(-2)).toEqual(['user: two', 'assistant: (two)'])
+  })
+
+  test('a message that waits and is sent by hand has its turn once', async () => {
+    const thread = await busyThread()
+    await thread.post('two', 'm2')
+    await cancel(app, thread.ids.sandboxId)
+    await thread.post('two', 'm2', { whenBusy: 'reject', mode: 'background' })
+    await until(() => gates.length === 2)
+    expect(await thread.waiting()).toEqual([])
+    await thread.finish()
+  })
+
   test('or ends it, by a cancel that drops it', async () => {
     const thread = await busyThread()
     await thread.post('two', 'm2')

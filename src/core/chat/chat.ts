@@ -1,4 +1,5 @@
 import { inTransaction } from '../../db/open.ts'
+import { deleteQueued } from '../../db/queued-messages.ts'
 import { findThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Watched } from '../../runs/registry.ts'
@@ -89,6 +90,8 @@ export const startRun = (runtime: Runtime, place: RunPlace, asked: Asked, chat: 
     if (cut) cutThread(db, id, cut.from)
     const history = leaveOpenCalls(db, id, plan.history)
     giveTitle(db, place.thread, messages)
+    // It may have waited, and be sent anew.
+    for (const { id: promptId } of prompt) deleteQueued(db, id, promptId)
     const { background, options } = chat
     const request = { options, ...(place.keyId !== undefined && { keyId: place.keyId }) }
     return startTurn(runtime, place, request, {

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { newId } from '../../db/id.ts'
 import { findAfter, findMessage, findPlace, lastMessages, lastQuestion } from '../../db/messages.ts'
+import { findQueued } from '../../db/queued-messages.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 import type { Asked, Identified } from './asked.ts'
 
@@ -54,7 +55,8 @@ export function planTurn(db: Database, threadId: string, asked: Asked, { ownIds,
   }
   // An id that the thread has is the agent's here.
   const added = said.map(message => (find(message.id) ? { ...message, id: newId('msg') } : message))
-  const prompt = [...refusedBefore(asked, ownIds, id => find(id) !== undefined), ...added]
+  const isKnown = (id: string) => find(id) !== undefined || findQueued(db, threadId, id) !== undefined
+  const prompt = [...refusedBefore(asked, ownIds, isKnown), ...added]
   return { prompt, history: history(), messages: prompt }
 }
 
@@ -74,7 +76,7 @@ function findAgain(
   return said.every(({ id, parts }) => !ownIds.has(id) && Bun.deepEquals(parts, last?.parts)) ? last : undefined
 }
 
-/** Finds what the user said just before and the thread lacks, as after a 409. Without an id it may be there under another. */
+/** Finds what the user said just before and neither the thread nor its queue has, as after a 409. Without an id it may be there under another. */
 export function refusedBefore(
   { before }: Asked,
   ownIds: ReadonlySet<string>,

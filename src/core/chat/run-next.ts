@@ -14,7 +14,6 @@ import type { Runtime } from '../runtime.ts'
 import { startRun } from './chat.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { continueDue } from './continue.ts'
-import type { RunPlace } from './run-request.ts'
 import { chooseAgent } from './start-turn.ts'
 import type { RunEvents } from './turn-events.ts'
 
@@ -60,10 +59,10 @@ export function runNext(runtime: Runtime, threadId: string): void {
 
 function startNext(runtime: Runtime, threadId: string): void {
   const { db, runs } = runtime
-  if (runs.activeOn(threadId)) return
+  const next = firstQueued(db, threadId)
+  if (!next || next.isHeld || runs.activeOn(threadId)) return
   inTransaction(db, () => {
-    const next = firstQueued(db, threadId)
-    const owner = next && !next.isHeld && findOwner(db, threadId)
+    const owner = findOwner(db, threadId)
     const sandbox = owner && findSandbox(db, owner.teamId, owner.sandboxId)
     const thread = sandbox && findThread(db, sandbox.id, threadId)
     if (!thread || thread.status === 'waiting') return
@@ -77,22 +76,20 @@ function startQueued(runtime: Runtime, sandbox: Sandbox, thread: Thread, queued:
   const { db, runs } = runtime
   // A part of it may have steered a run that did not get the rest.
   const messages = queued.messages.filter(({ id }) => findPlace(db, thread.id, id) === undefined)
+  if (messages.length === 0) return
   const { agentSlug, keyId, request } = queued
-  let place: RunPlace
-  try {
-    const current = getAgent(runtime, { teamId: sandbox.teamId }, agentSlug)
-    place = { ...chooseAgent(runtime, current, sandbox), sandbox, thread, ...(keyId !== undefined && { keyId }) }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    runs.start({ threadId: thread.id, sandboxId: sandbox.id, engine: agentSlug, background: true, messages }, () =>
-      failWith(error),
-    )
-    return
-  }
   const asked = { before: [], prompt: messages, isAgain: false }
   // No reader waits for it: nobody may take its place for that.
   const chat = { ...toChat(request), messages, ownIds: new Set<string>(), background: true }
-  startRun(runtime, place, asked, chat)
+  try {
+    const current = getAgent(runtime, { teamId: sandbox.teamId }, agentSlug)
+    const runner = chooseAgent(runtime, current, sandbox)
+    startRun(runtime, { ...runner, sandbox, thread, ...(keyId !== undefined && { keyId }) }, asked, chat)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code === 'shutting_down') throw error
+    const init = { threadId: thread.id, sandboxId: sandbox.id, engine: agentSlug, background: true, messages }
+    runs.start(init, () => failWith(error))
+  }
 }
 
 async function* failWith({ code, message }: ApiError): RunEvents {
