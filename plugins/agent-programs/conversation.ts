@@ -1,4 +1,5 @@
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
+import type { AnswerSink } from './answer.ts'
 import type { Program } from './program.ts'
 import type { PromptPart } from './prompt.ts'
 
@@ -9,12 +10,8 @@ export interface Conversation {
   readonly announcesCalls: boolean
   /** The id that the program gave the session. */
   readonly sessionId: string
-  /** Sends a prompt and emits events until the answer ends. Never rejects: when the program ends, the answer fails. */
-  ask(
-    prompt: readonly PromptPart[],
-    emit: (event: EngineEvent) => void,
-    context: Pick<EngineContext, 'permissions'>,
-  ): Promise<EngineEnd>
+  /** Sends a prompt and reports to `answer` until that ends. When the program ends, the answer fails. */
+  ask(prompt: readonly PromptPart[], answer: AnswerSink): void
   /**
    * Gives the program what the user says during an answer, which then goes on until the program has heeded it. The answer
    * emits `steered` when the program has taken it. Absent: the program takes nothing during an answer.

@@ -1,3 +1,4 @@
+import type { Answer } from './answer.ts'
 import type { Conversation } from './conversation.ts'
 
 /** Conversations that wait for the next turn of their thread. Their programs keep running. */
@@ -13,6 +14,8 @@ export interface IdleConversations {
 export interface IdleConversation extends Conversation {
   readonly environmentId: string
   readonly key: string
+  /** What the program is about to answer, when it waits for a person or the client. */
+  answer?: Answer
 }
 
 /** The most for one sandbox: each is a process of some hundred megabytes. */

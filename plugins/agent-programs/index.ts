@@ -19,11 +19,15 @@ const createEngine = (given: Given, prepare: PrepareLaunch): Engine => {
 export const claudeCode: Plugin = {
   name: 'claude-code',
   engine: () =>
-    createEngine({ name: 'claude-code', supports: ['steering'], check: checkClaudeCode }, prepareClaudeCodeLaunch),
+    createEngine(
+      { name: 'claude-code', supports: ['approvals', 'clientTools', 'steering'], check: checkClaudeCode },
+      prepareClaudeCodeLaunch,
+    ),
 }
 
 /** Any program that speaks the Agent Client Protocol, in the sandbox. */
 export const acp: Plugin = {
   name: 'acp',
-  engine: () => createEngine({ name: 'acp', check: checkAcp }, prepareAcpLaunch),
+  engine: () =>
+    createEngine({ name: 'acp', supports: ['approvals', 'clientTools'], check: checkAcp }, prepareAcpLaunch),
 }

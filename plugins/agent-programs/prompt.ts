@@ -1,5 +1,6 @@
 import type { MessagePart, StoredMessage, Turn } from '../../src/plugin-api/index.ts'
 import { objectOf } from '../../src/read/json.ts'
+import { describeDecisions, describeDenial, NOT_DECIDED } from './decisions.ts'
 
 /** A part of the prompt that a program gets. */
 export type PromptPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string }
@@ -11,9 +12,13 @@ const MAX_OUTPUT_CHARS = 2000
 /** How much of the earlier conversation a program gets again. */
 export type Recap = 'nothing' | 'last turn' | 'all'
 
-/** The turn's own messages, after the recap. */
-export function toPrompt({ prompt, history }: Turn, recap: Recap): PromptPart[] {
-  const parts = prompt.flatMap(toParts)
+/** The turn's own messages, after the recap. For a turn that goes on: what was decided on the calls that waited. */
+export function toPrompt(turn: Turn, recap: Recap): PromptPart[] {
+  const { prompt, continues } = turn
+  const parts: PromptPart[] = continues
+    ? [{ type: 'text', text: describeDecisions(continues) }]
+    : prompt.flatMap(toParts)
+  const history = continues && !continues.isLate ? [...turn.history, ...prompt, continues.reply] : turn.history
   const from = recap === 'all' ? 0 : recap === 'nothing' ? history.length : findLastTurn(history)
   const transcript = toTranscript(history.slice(from))
   return transcript ? [{ type: 'text', text: transcript }, ...parts] : parts
@@ -46,13 +51,24 @@ function toTranscript(history: readonly StoredMessage[]): string {
 
 const names = { user: 'User', assistant: 'You', system: 'System' } as const
 
-function toText({ type, text, input, output, errorText }: MessagePart): string[] {
+function toText(part: MessagePart): string[] {
+  const { type, text, input } = part
   if (type === 'text' && typeof text === 'string') return [text]
   if (!type.startsWith('tool-')) return []
-  const result =
-    typeof errorText === 'string' ? errorText : typeof output === 'string' ? output : JSON.stringify(output)
+  const result = toResult(part)
   const call = `${type.slice('tool-'.length)} ${JSON.stringify(input) ?? ''}`
   return [`[${cut(call)} gave: ${cut(result ?? '')}]`]
+}
+
+function toResult({ state, output, errorText, approval }: MessagePart): string | undefined {
+  if (state === 'output-denied') {
+    const reason = objectOf(approval)?.reason
+    return describeDenial(typeof reason === 'string' ? reason : undefined)
+  }
+  if (state === 'approval-requested' || state === 'approval-responded') return NOT_DECIDED
+  if (state === 'input-available') return 'nothing yet'
+  if (typeof errorText === 'string') return errorText
+  return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
 const cut = (text: string): string => (text.length > MAX_OUTPUT_CHARS ? `${text.slice(0, MAX_OUTPUT_CHARS)}…` : text)

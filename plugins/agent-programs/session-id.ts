@@ -17,10 +17,15 @@ export const writeSession = (name: string, { id, isSure }: Session, { history, p
  * Undefined when the session does not match the thread any more: another engine answered since, a turn never reached the
  * program, or an answer was taken back.
  */
-export function readSession(name: string, { engineSessionId = '', history }: Turn): Session | undefined {
+export function readSession(
+  name: string,
+  { engineSessionId = '', history, prompt, continues }: Turn,
+): Session | undefined {
   if (!engineSessionId.startsWith(`${name}:`)) return undefined
+  // A program that waits has the message that is being answered.
+  const earlier = continues ? [...history, ...prompt] : history
   const [, id, count, mark] = /^(.+)#(\d+)(!?)$/.exec(engineSessionId.slice(name.length + 1)) ?? []
-  return id !== undefined && Number(count) === countUserMessages(history) ? { id, isSure: mark === '' } : undefined
+  return id !== undefined && Number(count) === countUserMessages(earlier) ? { id, isSure: mark === '' } : undefined
 }
 
 const countUserMessages = (messages: readonly StoredMessage[]): number =>

@@ -1,13 +1,14 @@
 import { settlesWithin } from '../../src/async/timeout.ts'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { EngineContext, EngineEnd, EngineEvent, Turn } from '../../src/plugin-api/index.ts'
+import { type Answer, createAnswer, type ExpectedCall, type Listener } from './answer.ts'
 import { failed, type Launch, type PrepareLaunch } from './conversation.ts'
 import { SessionLost } from './errors.ts'
 import type { IdleConversation, IdleConversations } from './idle-conversations.ts'
 import { type Recap, toParts, toPrompt } from './prompt.ts'
 import { readSession, type Session, writeSession } from './session-id.ts'
 
-type Emit = (event: EngineEvent) => void
+type Emit = Listener['emit']
 
 /** A program that does not end its answer this long after an interrupt is killed. A run's own grace period is longer. */
 const INTERRUPT_MS = 700
@@ -16,7 +17,8 @@ const cancelled: EngineEnd = { status: 'cancelled' }
 
 /**
  * Runs one turn of an agent program: in the process that waits for this thread, or in a new one that resumes the thread's
- * session, or in a new session that gets the conversation so far as text. Never throws.
+ * session, or in a new session that gets the conversation so far as text. A turn that goes on does so in the answer that
+ * waits, where that is alive. Never throws.
  */
 export async function* runTurn(
   prepare: PrepareLaunch,
@@ -26,13 +28,15 @@ export async function* runTurn(
 ): AsyncGenerator<EngineEvent, EngineEnd> {
   const left = new AbortController()
   const signal = AbortSignal.any([context.signal, left.signal])
+  type Item = { event: EngineEvent; onTaken?: () => void }
   // Unbounded: a run takes events as fast as they come.
-  const { readable, writable } = new TransformStream<EngineEvent, EngineEvent>({}, {}, { highWaterMark: Infinity })
+  const { readable, writable } = new TransformStream<Item, Item>({}, {}, { highWaterMark: Infinity })
   const writer = writable.getWriter()
   writer.closed.catch(() => {})
-  const emit = (event: EngineEvent) => {
+  const emit: Emit = (event, onTaken) => {
     // After an abort only the session's id still matters: the next turn needs it.
-    if (!signal.aborted || event.type === 'session') writer.write(event).catch(() => {})
+    if (signal.aborted && event.type !== 'session') return
+    writer.write({ event, ...(onTaken && { onTaken }) }).catch(() => {})
   }
   const answering = answer(prepare, idle, turn, { ...context, signal }, emit)
     .catch(error =>
@@ -40,7 +44,10 @@ export async function* runTurn(
     )
     .finally(() => void writer.close().catch(() => {}))
   try {
-    for await (const event of readable) yield event
+    for await (const { event, onTaken } of readable) {
+      yield event
+      if (!signal.aborted) onTaken?.()
+    }
     return await answering
   } finally {
     left.abort()
@@ -60,20 +67,35 @@ async function answer(
   const launch = prepare(turn, context)
   const session = readSession(launch.name, turn)
   const waiting = threadId === undefined ? undefined : idle.take(threadId)
-  const fits = waiting?.key === launch.key && waiting.sessionId === session?.id
+  const fits = waiting?.key === launch.key && waiting.sessionId === session?.id && waiting.answer?.isFull !== true
   if (waiting && !fits) await waiting.program.end()
   const finish = async (conversation: IdleConversation, end: EngineEnd) => {
     if (threadId !== undefined) idle.put(threadId, conversation)
     else await (signal.aborted ? conversation.program.kill() : conversation.program.end())
     return end
   }
+  const asking = { ...context, launch, turn, listener: { ...context, emit } }
   if (waiting && fits) {
-    const asked = await ask(waiting, launch, turn, { ...context, recap: 'nothing', emit })
+    const { continues } = turn
+    const goesOn = continues?.isLate === false && waiting.answer?.waitsFor(continues.answers) === true
+    if (waiting.answer && !goesOn) await leaveAnswer(waiting)
+    const asked = await (goesOn ? goOn(waiting, asking) : ask(waiting, { ...asking, recap: 'nothing' }))
     // It may have died while it waited. It did nothing of this turn then, so a new process may.
     if (!asked.isLost) return finish(waiting, asked.end)
   }
   const { conversation, recap } = await open(launch, session, environment.id, signal, emit)
-  return finish(conversation, (await ask(conversation, launch, turn, { ...context, recap, emit })).end)
+  return finish(conversation, (await ask(conversation, { ...asking, recap })).end)
+}
+
+/** Ends an answer that waits, since the user goes on to something else. What it asks for does not run. */
+async function leaveAnswer(conversation: IdleConversation): Promise<void> {
+  const { answer } = conversation
+  if (!answer) return
+  delete conversation.answer
+  answer.abandon()
+  const left = answer.listen({ permissions: { decide: () => ({ decision: 'deny' }) }, clientTools: {}, emit: () => {} })
+  conversation.interrupt()
+  if (!(await settlesWithin(INTERRUPT_MS, left))) await conversation.program.kill()
 }
 
 async function open(
@@ -99,38 +121,63 @@ async function open(
   }
 }
 
+interface Asking extends Pick<EngineContext, 'signal' | 'steering'> {
+  launch: Launch
+  turn: Turn
+  listener: Listener
+}
+
+interface Asked {
+  end: EngineEnd
+  /** The program died before anything of this turn came. */
+  isLost: boolean
+}
+
 /** Asks once and waits for the answer. After an abort it resolves when nothing that the answer started is alive. */
-async function ask(
+function ask(conversation: IdleConversation, { recap, ...asking }: Asking & { recap: Recap }): Promise<Asked> {
+  const { turn } = asking
+  const { answers = [], isLate = false } = turn.continues ?? {}
+  const expected = answers.flatMap<ExpectedCall>(answer => (answer.type === 'approved' ? [{ ...answer, isLate }] : []))
+  const answer = createAnswer(expected)
+  return follow(conversation, answer, asking, () => conversation.ask(toPrompt(turn, recap), answer))
+}
+
+/** Goes on with the answer that waits. */
+function goOn(conversation: IdleConversation, asking: Asking): Promise<Asked> {
+  const { answer } = conversation
+  if (!answer) throw new Error('no answer waits')
+  return follow(conversation, answer, asking, () => answer.give(asking.turn.continues?.answers ?? []))
+}
+
+async function follow(
   conversation: IdleConversation,
-  { name }: Launch,
-  turn: Turn,
-  {
-    recap,
-    signal,
-    emit,
-    steering,
-    permissions,
-  }: Pick<EngineContext, 'signal' | 'steering' | 'permissions'> & { recap: Recap; emit: Emit },
-): Promise<{ end: EngineEnd; isLost: boolean }> {
+  answer: Answer,
+  { launch, turn, signal, steering, listener }: Asking,
+  begin: () => void,
+): Promise<Asked> {
   const { program } = conversation
   let hasEmitted = false
-  let hasCalled = false
+  let hasCalled = conversation.answer !== undefined
   let steered = 0
-  const listen: Emit = event => {
-    hasEmitted = true
-    hasCalled ||= event.type === 'tool-call' || event.type === 'tool-input'
-    if (event.type === 'steered') {
-      steered += 1
-      keep(false)
-    }
-    emit(event)
-  }
   const keep = (isSure: boolean) => {
-    const engineSessionId = writeSession(name, { id: conversation.sessionId, isSure }, turn, steered)
-    emit({ type: 'session', engineSessionId })
+    const engineSessionId = writeSession(launch.name, { id: conversation.sessionId, isSure }, turn, steered)
+    listener.emit({ type: 'session', engineSessionId })
   }
+  delete conversation.answer
   keep(false)
-  const asking = conversation.ask(toPrompt(turn, recap), listen, { permissions })
+  const asking = answer.listen({
+    ...listener,
+    emit(event, onTaken) {
+      hasEmitted = true
+      hasCalled ||= event.type === 'tool-call' || event.type === 'tool-input'
+      if (event.type === 'steered') {
+        steered += 1
+        keep(false)
+      }
+      listener.emit(event, onTaken)
+    },
+  })
+  begin()
   const pass = () => {
     for (const message of signal.aborted ? [] : (steering?.take() ?? [])) {
       conversation.steer?.(message.id, toParts(message))
@@ -144,6 +191,7 @@ async function ask(
   if (!signal.aborted && conversation.hasUntaken) await program.kill()
   if (!signal.aborted) {
     if (program.isAlive) keep(true)
+    if (end?.status === 'waiting') conversation.answer = answer
     return { end: end ?? cancelled, isLost: !program.isAlive && !hasEmitted && end?.status === 'failed' }
   }
   conversation.interrupt()

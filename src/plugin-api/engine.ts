@@ -63,6 +63,11 @@ export interface Permission {
 
 /** Decides which calls an engine may make, by the agent's and the chat's rules. */
 export interface Permissions {
+  /**
+   * True: nobody is asked, and no rule is stricter than the mode and the disallowed tools in `options`. A program that keeps to
+   * these by itself need not ask about each call.
+   */
+  readonly byOptionsAlone?: boolean
   /** `ask` comes only to engines that support approvals. `isReadOnly`: the engine knows that the tool changes nothing. */
   decide(name: string, input: unknown, facts?: { isReadOnly?: boolean }): Permission
 }

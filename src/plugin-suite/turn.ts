@@ -45,7 +45,7 @@ export const user = (parts: string | MessagePart[]): StoredMessage => ({
 })
 
 /** Allows every call. */
-export const permissions: Permissions = { decide: () => ({ decision: 'allow' }) }
+export const permissions: Permissions = { byOptionsAlone: true, decide: () => ({ decision: 'allow' }) }
 
 /** Runs one turn to its end in the way that a run does, through the writer. */
 export async function playTurn(init: TurnInit): Promise<TurnResult> {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { createPeer } from '../../plugins/agent-programs/acp/peer.ts'
-import { answerPermission } from '../../plugins/agent-programs/acp/permissions.ts'
+import { toProgramCall } from '../../plugins/agent-programs/acp/permissions.ts'
 import { readToolInput, readToolName, readToolOutput } from '../../plugins/agent-programs/acp/tools.ts'
 import { createUpdates } from '../../plugins/agent-programs/acp/updates.ts'
 import { createReader } from '../../plugins/agent-programs/claude-code/reader.ts'
@@ -157,7 +157,7 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   },
   'tools that are not allowed': text => [
     allowedTools([{ name: text } as never], { disallowedTools: [text, `mcp__${text}`] }),
-    answerPermission({ toolCall: { title: text, kind: 'execute' } }, {}, { permissions, servers: [text.slice(0, 64)] }),
+    toProgramCall({ title: text, kind: 'execute', toolCallId: text }, [text.slice(0, 64)]),
   ],
   'a command that rules are compared with': text =>
     [text, `sudo ${text}`, `echo "${text}" | sh -s -- ${text}`].map(command => permissions.decide('Bash', { command })),
@@ -214,9 +214,9 @@ export const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   },
   'a message of an agent program': text => {
     const program = { ended: new Promise<string>(() => {}), send: () => {}, onMessage: (_: object) => {} }
-    createPeer(program as never, { request: () => undefined, notification: () => {} })
+    createPeer(program as never, { request: () => false, notification: () => {} })
     program.onMessage({ id: text, method: text, params: { text } })
-    const reader = createReader(() => {})
+    const reader = createReader({ emit: () => {}, setWriting: () => {} })
     for (const type of ['result', 'system', 'stream_event', 'assistant', 'user', text])
       reader.read({ type, subtype: text, result: text })
   },

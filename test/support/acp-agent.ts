@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -152,6 +152,22 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
       })
       break
     }
+    case 'calls':
+      await makeCalls(session, JSON.parse(rest))
+      break
+    case 'Make':
+      // The calls that were approved, by the lines that tell so.
+      await makeCalls(
+        session,
+        [...text.matchAll(/^- (\w+) (.*): approved\.$/gm)].map(([, name, input = '']) => ({
+          name,
+          input: JSON.parse(input),
+        })),
+      )
+      break
+    case 'Go':
+      say(id, text)
+      break
     case 'refuse':
       return { stopReason: 'refusal' }
     case 'fail':
@@ -169,6 +185,50 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
       await new Promise(() => {})
   }
   return { stopReason: isStopped ? 'cancelled' : 'end_turn' }
+}
+
+/** Asks before each call, makes those that are allowed one after the other, and says what they gave. */
+async function makeCalls(session: Session, calls: any[]): Promise<void> {
+  const outputs: string[] = []
+  for (const { name, input } of calls) {
+    if (isStopped) return
+    const toolCallId = randomUUID()
+    const isShell = name === 'Bash'
+    const title = isShell ? 'Terminal' : `mcp__client-tools__${name}`
+    const toolCall = { toolCallId, title, kind: isShell ? 'execute' : 'other', rawInput: input }
+    update(session.id, 'tool_call', { ...toolCall, status: 'pending' })
+    if (isShell) {
+      const options = ['allow_always', 'allow_once', 'reject_once'].map(kind => ({ kind, optionId: kind, name: kind }))
+      const { outcome } = await request('session/request_permission', { sessionId: session.id, toolCall, options })
+      if (outcome.optionId !== 'allow_once') {
+        update(session.id, 'tool_call_update', { toolCallId, status: 'failed', rawOutput: 'It was rejected.' })
+        continue
+      }
+    } else update(session.id, 'tool_call_update', { ...toolCall, status: 'in_progress' })
+    const rawOutput = isShell
+      ? spawnSync('sh', ['-c', input.command]).stdout.toString()
+      : await callServer(session, name, input)
+    update(session.id, 'tool_call_update', { toolCallId, status: 'completed', rawOutput })
+    outputs.push(rawOutput)
+  }
+  if (!isStopped && outputs.length > 0) say(session.id, outputs.join('\n'))
+}
+
+/** Calls a tool of the first MCP server, which is started for it. */
+async function callServer({ servers }: Session, name: string, input: object): Promise<string> {
+  const { command, args } = JSON.parse(servers[0] ?? '{}')
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const ask = async (message: object) => {
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })}\n`)
+    return JSON.parse(String((await answers.next()).value)).result
+  }
+  await ask({ method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: {} } })
+  const { tools } = await ask({ method: 'tools/list' })
+  if (!tools.some((tool: any) => tool.name === name)) throw new Error(`no ${name}`)
+  const { content } = await ask({ method: 'tools/call', params: { name, arguments: input } })
+  child.stdin.end()
+  return content[0].text
 }
 
 /** A shell command as a tool call: told of first, its input later, as real programs do. */

@@ -16,24 +16,28 @@ export async function checkAcp(context: CheckContext): Promise<void> {
 
 /** Prepares the Agent Client Protocol program that the agent's options name. */
 export const prepareAcpLaunch: PrepareLaunch = (turn, context): Launch => {
-  const { environment, cwd, options, permissions, signal } = context
+  const { environment, cwd, options, permissions, clientTools, signal } = context
   const { acp = {} } = options
   const preset = resolvePreset(acp)
   const { command = preset?.command ?? '', args = preset?.args ?? [] } = acp
   const access = resolveAccess(context, preset)
+  const asks = permissions.byOptionsAlone !== true
   const env = {
     ...context.env,
     ...(access && generalVariables(access)),
-    ...(preset && access && preset.variables(access)),
+    ...(preset && access && preset.variables(access, asks)),
     ...acp.env,
   }
   const { systemPrompt } = turn
+  const mode = asks ? preset?.askingMode : preset?.mode
   const session = {
     cwd,
     options,
+    asks,
+    clientTools,
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(preset?.authMethod !== undefined && { authMethod: preset.authMethod }),
-    ...(preset?.mode !== undefined && { mode: preset.mode }),
+    ...(mode !== undefined && { mode }),
     ...(preset?.namesTexts && { namesTexts: preset.namesTexts }),
   }
   return {
@@ -43,7 +47,7 @@ export const prepareAcpLaunch: PrepareLaunch = (turn, context): Launch => {
       await checkAcp(context)
       const program = { command: [command, ...args], cwd, env, ...(access && { secret: access.programToken }) }
       return await openProgram(environment, program, signal, started =>
-        openConversation(started, { ...session, permissions, ...(resume !== undefined && { resume }) }, emit),
+        openConversation(started, environment, { ...session, ...(resume !== undefined && { resume }) }, emit),
       )
     },
   }

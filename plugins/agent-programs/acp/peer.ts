@@ -12,8 +12,8 @@ export interface Peer {
 }
 
 export interface PeerHandlers {
-  /** Answers a request of the program. Undefined: there is no such method. */
-  request(method: string, params: JsonObject): object | undefined
+  /** Answers a request of the program by `reply`, now or later. False: there is no such method. */
+  request(method: string, params: JsonObject, reply: (result: object) => void): boolean
   notification(method: string, params: JsonObject): void
 }
 
@@ -27,8 +27,8 @@ export function createPeer(program: Program, handlers: PeerHandlers): Peer {
     const given = objectOf(params) ?? {}
     if (typeof method === 'string') {
       if (id === undefined || id === null) return handlers.notification(method, given)
-      const answer = handlers.request(method, given)
-      return program.send({ jsonrpc: '2.0', id, ...(answer ? { result: answer } : { error: METHOD_NOT_FOUND }) })
+      if (handlers.request(method, given, result => program.send({ jsonrpc: '2.0', id, result }))) return
+      return program.send({ jsonrpc: '2.0', id, error: METHOD_NOT_FOUND })
     }
     const call = typeof id === 'number' ? waiting.get(id) : undefined
     if (!call) return

@@ -1,24 +1,24 @@
-import type { Permissions } from '../../../src/plugin-api/index.ts'
-import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
+import { type JsonObject, objectsOf } from '../../../src/read/json.ts'
+import type { ProgramCall } from '../program-call.ts'
 import { readToolInput, readToolName } from './tools.ts'
 
 const readOnlyKinds: readonly unknown[] = ['read', 'search', 'fetch', 'think']
 
+/** A call as rules are asked about it. `servers`: the names of the session's MCP servers. */
+export const toProgramCall = (call: JsonObject, servers: readonly string[]): ProgramCall => ({
+  callId: String(call.toolCallId),
+  name: readToolName(call, servers),
+  input: readToolInput(call),
+  isReadOnly: readOnlyKinds.includes(call.kind),
+})
+
 /**
- * Answers session/request_permission by the turn's rules, without asking a person. `known`: what earlier updates reported of
- * the call; `servers`: the names of the session's MCP servers.
+ * The result of session/request_permission, by the options that the program offers. What holds for this call alone comes
+ * first. `always`: the program may also be told to ask no more about such calls.
  */
-export function answerPermission(
-  params: JsonObject,
-  known: JsonObject,
-  { permissions, servers }: { permissions: Permissions; servers: readonly string[] },
-): object {
-  const call = { ...known, ...objectOf(params.toolCall) }
-  const name = readToolName(call, servers)
-  const isReadOnly = readOnlyKinds.includes(call.kind)
-  const { decision } = permissions.decide(name, readToolInput(call), { isReadOnly })
-  const kinds = decision !== 'deny' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always']
-  const offered = objectsOf(params.options)
-  const option = kinds.map(kind => offered.find(each => each.kind === kind)).find(Boolean)
+export function toOutcome(offered: unknown, isAllowed: boolean, { always }: { always: boolean }): object {
+  const kinds = isAllowed ? ['allow_once', ...(always ? ['allow_always'] : [])] : ['reject_once', 'reject_always']
+  const options = objectsOf(offered)
+  const option = kinds.map(kind => options.find(each => each.kind === kind)).find(Boolean)
   return { outcome: option ? { outcome: 'selected', optionId: option.optionId } : { outcome: 'cancelled' } }
 }

@@ -14,9 +14,12 @@ export interface Preset {
   authMethod?: string
   /** The mode in which it asks for no permission: the sandbox is the boundary. */
   mode?: string
+  /** The mode in which it asks for as much as it can. */
+  askingMode?: string
   /** Texts of its model have an id. A text without one is a warning of the program itself. */
   namesTexts?: true
-  variables(access: ModelAccess): Record<string, string>
+  /** @param asks the program is to ask before each call that it can ask about */
+  variables(access: ModelAccess, asks: boolean): Record<string, string>
 }
 
 const globally = (name: string) => `npm install -g --prefix /usr/local ${name}`
@@ -38,13 +41,13 @@ export const presets: ReadonlyMap<string, Preset> = new Map(
       args: ['acp'],
       install: globally('opencode-ai@1.18.33'),
       wires: ['anthropic', 'openai-responses', 'openai-chat'],
-      variables: ({ id, wire, insideBaseUrl, programToken, contextTokens = 128_000 }: ModelAccess) => ({
+      variables: ({ id, wire, insideBaseUrl, programToken, contextTokens = 128_000 }: ModelAccess, asks: boolean) => ({
         OPENCODE_CONFIG_CONTENT: JSON.stringify({
           model: `threadbox/${id}`,
           small_model: `threadbox/${id}`,
           share: 'disabled',
           autoupdate: false,
-          permission: { '*': 'allow' },
+          permission: { '*': asks ? 'ask' : 'allow' },
           enabled_providers: ['threadbox'],
           provider: {
             threadbox: {
@@ -68,8 +71,9 @@ export const presets: ReadonlyMap<string, Preset> = new Map(
       wires: ['openai-responses'],
       authMethod: 'api-key',
       mode: 'agent-full-access',
+      askingMode: 'read-only',
       namesTexts: true,
-      variables: ({ id, insideBaseUrl, programToken }: ModelAccess) => ({
+      variables: ({ id, insideBaseUrl, programToken }: ModelAccess, asks: boolean) => ({
         CODEX_CONFIG: JSON.stringify({
           model: id,
           model_provider: 'threadbox',
@@ -87,7 +91,7 @@ export const presets: ReadonlyMap<string, Preset> = new Map(
           check_for_update_on_startup: false,
         }),
         MODEL_PROVIDER: 'threadbox',
-        INITIAL_AGENT_MODE: 'agent-full-access',
+        INITIAL_AGENT_MODE: asks ? 'read-only' : 'agent-full-access',
         NO_BROWSER: '1',
         OPENAI_API_KEY: programToken,
         CODEX_API_KEY: programToken,
@@ -101,6 +105,7 @@ export const presets: ReadonlyMap<string, Preset> = new Map(
       provider: 'gemini',
       authMethod: 'gemini-api-key',
       mode: 'yolo',
+      askingMode: 'default',
       variables: (access: ModelAccess) => ({
         GOOGLE_GEMINI_BASE_URL: origin(access),
         GEMINI_API_KEY: access.programToken,
@@ -115,7 +120,8 @@ export const presets: ReadonlyMap<string, Preset> = new Map(
       install: globally('@agentclientprotocol/claude-agent-acp@0.100.0'),
       wires: ['anthropic'],
       mode: 'bypassPermissions',
-      variables: claudeVariables,
+      askingMode: 'default',
+      variables: (access: ModelAccess) => claudeVariables(access),
     },
   } satisfies Record<string, Preset>),
 )

@@ -1,11 +1,12 @@
-import type { Permissions, TurnOptions } from '../../../src/plugin-api/index.ts'
+import type { ClientTool, TurnOptions } from '../../../src/plugin-api/index.ts'
 
 /** The parameters of a session with a program. */
 export interface AcpSession {
   cwd: string
   options: TurnOptions
-  /** Of the turn that opens the session. Later turns bring their own. */
-  permissions: Permissions
+  /** The program is to ask before each call. */
+  asks: boolean
+  clientTools: Readonly<Record<string, ClientTool>>
   systemPrompt?: string
   /** The id of the login method that the program must be asked for. */
   authMethod?: string

@@ -1,5 +1,6 @@
 import type { EngineEnd, EngineEvent } from '../../../src/plugin-api/index.ts'
 import { type JsonObject, objectOf, objectsOf } from '../../../src/read/json.ts'
+import type { AnswerSink } from '../answer.ts'
 import { failed } from '../conversation.ts'
 import { toToolOutput } from '../tool-output.ts'
 
@@ -7,10 +8,12 @@ import { toToolOutput } from '../tool-output.ts'
 export interface Reader {
   /** Emits a message's events. Gives the answer's end when the message is the last. */
   read(message: JsonObject): EngineEnd | undefined
+  /** Reports the result of this call too, though a sub-agent makes it. */
+  adopt(callId: string): void
 }
 
 /** Over 100 lines: one state of the message that is being read, with a case for each kind of line. */
-export function createReader(emit: (event: EngineEvent) => void): Reader {
+export function createReader({ emit, setWriting }: Pick<AnswerSink, 'emit' | 'setWriting'>): Reader {
   /** The blocks that stream now, by index. */
   const blocks = new Map<unknown, { id: string; isTool: boolean }>()
   const called = new Set<string>()
@@ -21,7 +24,9 @@ export function createReader(emit: (event: EngineEvent) => void): Reader {
     if (event.type === 'message_start') {
       messageId = String(objectOf(event.message)?.id)
       blocks.clear()
+      setWriting(true)
     }
+    if (event.type === 'message_stop') setWriting(false)
     if (event.type === 'content_block_start') {
       const block = objectOf(event.content_block)
       const isTool = block?.type === 'tool_use'
@@ -95,11 +100,13 @@ export function createReader(emit: (event: EngineEvent) => void): Reader {
       if (type === 'system') toNotices(message).forEach(emit)
       else if (typeof parent === 'string') {
         if (type === 'assistant') readInner(parent, content)
+        else if (type === 'user') readResults(content)
       } else if (type === 'stream_event') readStream(objectOf(message.event) ?? {})
       else if (type === 'assistant') readCalls(content)
       else if (type === 'user') readResults(content)
       return undefined
     },
+    adopt: callId => void called.add(callId),
   }
 }
 

@@ -59,7 +59,13 @@ export function createPermissions(init: PermissionsInit): Permissions {
     return { decision: 'deny', reason: `${verdict.reason} The agent waits for no approvals.` }
   }
 
+  const isPlain = ({ mode, ask, deny }: Side) =>
+    ask.length === 0 &&
+    deny.every(({ isOne }) => isOne === true) &&
+    (!asks || mode === 'bypassPermissions' || mode === 'plan')
+
   return {
+    byOptionsAlone: isPlain(agent) && isPlain(chat),
     decide(name, input, facts = {}) {
       const call = readCall(name, input, place)
       const isReadOnly = facts.isReadOnly === true || ofClient.has(name) || isReadOnlyTool(name)

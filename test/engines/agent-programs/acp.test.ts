@@ -6,13 +6,12 @@ import { describeEngine, type Scene } from '../contract.ts'
 import { engineOf } from '../engine-of.ts'
 
 const model = startModelServer()
-const engine = engineOf(acp)
 /** The engine with the scripted agent as its program. */
-const scripted: Engine = {
+const scripted = (engine: Engine = engineOf(acp)): Engine => ({
   ...engine,
   run: (turn, context) =>
     engine.run(turn, { ...context, options: { acp: { command: 'acp-agent' }, ...context.options } }),
-}
+})
 
 function toPrompt(scene: Scene): string | undefined {
   switch (scene.does) {
@@ -34,17 +33,21 @@ function toPrompt(scene: Scene): string | undefined {
     case 'wait for ever after a word':
       model.play({ text: 'So ', ending: 'hang' })
       return 'model'
-    case 'call badly':
     case 'call':
-    case 'go on':
+      return `calls ${JSON.stringify(scene.calls)}`
+    case 'call badly':
       return undefined
+    case 'go on':
+      // It does as it is told.
+      return ''
   }
 }
 
 describeEngine(
   'acp',
   () => ({
-    engine: scripted,
+    engine: scripted(),
+    reopen: () => scripted(),
     openModel: () => accessInside(model, 'anthropic'),
     stage: toPrompt,
     openCalls: () => model.openCalls,

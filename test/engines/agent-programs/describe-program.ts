@@ -1,6 +1,7 @@
 import type { Engine } from '../../../src/plugin-api/index.ts'
+import type { SceneCall } from '../../../src/plugin-suite/scene.ts'
 import { accessInside, bringProgram, openAgentSandbox } from '../../support/agent-sandbox.ts'
-import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
+import { type ModelCall, type ModelRequest, type ModelTurn, startModelServer } from '../../support/model-server.ts'
 import { describeEngine, type Scene } from '../contract.ts'
 import { engineOf } from '../engine-of.ts'
 import { type ProgramUnderTest, playTo, programs } from './programs.ts'
@@ -10,11 +11,11 @@ export function describeProgram(name: string): void {
   const program = programs[name]
   if (!program) throw new Error(`${name} is none of ${Object.keys(programs).join(', ')}`)
   const model = startModelServer()
-  const engine = engineOf(program.plugin)
-  const subject: Engine = {
+  const withOptions = (engine: Engine): Engine => ({
     ...engine,
     run: (turn, context) => engine.run(turn, { ...context, options: { ...program.options, ...context.options } }),
-  }
+  })
+  const subject = withOptions(engineOf(program.plugin))
   describeEngine(
     name,
     () => ({
@@ -26,6 +27,7 @@ export function describeProgram(name: string): void {
         return turns && 'Go.'
       },
       openCalls: () => model.openCalls,
+      reopen: () => withOptions(engineOf(program.plugin)),
       close: () => model.stop(),
     }),
     async () => {
@@ -38,13 +40,13 @@ export function describeProgram(name: string): void {
 
 type Script = Parameters<typeof playTo>[1]
 
-function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[] | undefined {
+function turnsOf(scene: Scene, program: ProgramUnderTest): Script[] | undefined {
   switch (scene.does) {
     case 'say':
       return [{ text: scene.text }]
     case 'run':
       if (program.hidesOutput && scene.command.includes('from-inside')) return undefined
-      return [{ text: 'I run it. ', calls: [shell(scene.command)] }, { text: 'Done.' }]
+      return [{ text: 'I run it. ', calls: [program.shell(scene.command)] }, { text: 'Done.' }]
     case 'say slowly':
       return [{ text: Array.from({ length: 200 }, (_, index) => `w${index} `).join(''), everyMs: 50 }]
     case 'remember':
@@ -63,10 +65,20 @@ function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[
         { text: 'recovered' },
       ]
     case 'call':
-    case 'go on':
-      return undefined
+      return program.asks && [{ calls: scene.calls.map(call => toCall(call, program)) }, tell, tell]
+    case 'go on': {
+      const again = ({ lastText }: ModelRequest): ModelTurn =>
+        lastText.includes('Make each approved call again')
+          ? { calls: scene.calls.map(call => toCall(call, program)) }
+          : { text: '' }
+      return [
+        request => (JSON.stringify(again(request)) === '{"text":""}' ? tell(request) : again(request)),
+        tell,
+        tell,
+      ]
+    }
     case 'heed':
-      return [{ calls: [shell(scene.command)] }, heed(scene.word), { text: 'Nothing more.' }]
+      return [{ calls: [program.shell(scene.command)] }, heed(scene.word), { text: 'Nothing more.' }]
     case 'heed at its end':
       return [{ text: 'One two three four five.', everyMs: 200 }, heed(scene.word)]
     case 'wait for its model for ever':
@@ -79,5 +91,15 @@ function turnsOf(scene: Scene, { shell, ...program }: ProgramUnderTest): Script[
 const heed =
   (word: string): Script =>
   ({ body }) => ({ text: JSON.stringify(body).includes(word) ? word : 'nothing' })
+
+/** Says what it was told last. */
+const tell = ({ results, lastText }: ModelRequest): ModelTurn => ({ text: [...results, lastText].join('\n') })
+
+const toCall = (
+  { name, input }: SceneCall,
+  { shell, client }: Pick<ProgramUnderTest, 'shell' | 'client'>,
+): ModelCall => (name === 'Bash' ? shell(String(input.command)) : (client ?? claudesOwn)(name, input))
+
+const claudesOwn = (name: string, input: object): ModelCall => ({ name: `mcp__client-tools__${name}`, input })
 
 const many = (turn: ModelTurn): ModelTurn[] => Array.from({ length: 50 }, () => turn)

@@ -19,6 +19,10 @@ export interface ProgramUnderTest extends Tools {
   model?: { provider: string; id: string }
   /** Calls the agent's own tool. Default: by the name that threads show. */
   own?(name: string, input: object): ModelCall
+  /** Calls a tool of the client. Default: by the name that Claude Code gives it. */
+  client?(name: string, input: object): ModelCall
+  /** It asks before each command. */
+  asks?: true
   /** What its command line has, to find its process by. */
   process: string
   /** When its model breaks off, it asks again for longer than a test waits, or ends as if all were well. */
@@ -53,6 +57,7 @@ export const programs: Readonly<Record<string, ProgramUnderTest>> = {
     wire: 'anthropic',
     ...claudeTools,
     process: 'claude -p',
+    asks: true,
   },
   opencode: {
     plugin: acp,
