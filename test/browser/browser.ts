@@ -80,10 +80,14 @@ export class ChatPage {
     return this.page.getByLabel('Message').fill(text)
   }
 
-  /** Presses the button of this name, or the one at the message with this index. */
-  press(name: string, messageIndex?: number): Promise<void> {
+  /** Presses the button of this name: the first, or one at the message with this index. */
+  press(name: string, messageIndex?: number, index = 0): Promise<void> {
     const at = messageIndex === undefined ? this.page : this.page.locator('article').nth(messageIndex)
-    return at.getByRole('button', { name, exact: true }).click()
+    return at.getByRole('button', { name, exact: true }).nth(index).click()
+  }
+
+  messageIds(): Promise<unknown> {
+    return this.page.evaluate(`[...document.querySelectorAll('article')].map(({ dataset }) => dataset.id)`)
   }
 
   /** Resolves when no reply comes and the page shows just this, a line for each message: `assistant: Hi [Bash output-available: 1]`. */
@@ -101,12 +105,19 @@ export class ChatPage {
     return this.#until('status: streaming', ...messages)
   }
 
+  /** Resolves when the page shows just these messages, whatever it waits for. */
+  says(...messages: string[]): Promise<void> {
+    return this.#until(...messages)
+  }
+
   async #until(...wanted: string[]): Promise<void> {
+    const isWhole = wanted[0]?.startsWith('status: ')
+    const read = isWhole ? shown : `${shown}.slice(1)`
     try {
-      await this.page.waitForFunction(`JSON.stringify(${shown}) === ${JSON.stringify(JSON.stringify(wanted))}`)
+      await this.page.waitForFunction(`JSON.stringify(${read}) === ${JSON.stringify(JSON.stringify(wanted))}`)
     } catch (error) {
       if (!(error instanceof errors.TimeoutError)) throw error
-      expect({ shown: await this.page.evaluate(shown), problems: this.problems }).toEqual({
+      expect({ shown: await this.page.evaluate(read), problems: this.problems }).toEqual({
         shown: wanted,
         problems: [],
       })

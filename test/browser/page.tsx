@@ -34,14 +34,15 @@ const readThread = (): Promise<Thread> => call('GET', pathOfThread)
 const { lastAssistantMessageIsCompleteWithToolCalls: hasOutputs } = ai
 const hasAnswers = (state: { messages: ai.UIMessage[] }) =>
   ai.lastAssistantMessageIsCompleteWithApprovalResponses(state)
+const waitsForPerson = (message: ai.UIMessage | undefined) =>
+  message?.parts.some(part => 'state' in part && part.state === 'approval-requested') ?? false
 const isComplete = {
   tools: hasOutputs,
   approvals: hasAnswers,
-  both: (state: { messages: ai.UIMessage[] }) => hasOutputs(state) || hasAnswers(state),
+  // The first of the two does not see the server's calls, and would post while one of them still waits.
+  both: (state: { messages: ai.UIMessage[] }) =>
+    !waitsForPerson(state.messages.at(-1)) && (hasOutputs(state) || hasAnswers(state)),
 }
-
-const waitsForPerson = (message: ai.UIMessage | undefined) =>
-  message?.parts.some(part => 'state' in part && part.state === 'approval-requested') ?? false
 
 function Chat({ thread }: { thread: Thread }) {
   const [text, setText] = useState('')
@@ -53,11 +54,14 @@ function Chat({ thread }: { thread: Thread }) {
     transport,
     ...(automatic && { sendAutomaticallyWhen: isComplete[automatic] }),
     onToolCall: ({ toolCall: { toolName, toolCallId } }) => {
-      // Not awaited: the output is only taken when this function has returned.
-      if (toolName === 'PageTitle') void answer(toolName, toolCallId, { output: document.title })
+      if (toolName !== 'PageTitle') return
+      // A call that is executed twice, over a reload too, is seen by its output.
+      const times = Number(sessionStorage.getItem(toolCallId) ?? 0) + 1
+      sessionStorage.setItem(toolCallId, String(times))
+      void answer(toolName, toolCallId, { output: `${document.title}${'!'.repeat(times)}` })
     },
   })
-  /** Version 5 calls it addToolResult. */
+  /** Not to be awaited in `onToolCall`: the output is taken after it has returned. Version 5 began with addToolResult. */
   const answer = (tool: string, toolCallId: string, result: { output: unknown } | { errorText: string }) => {
     const state = 'output' in result ? undefined : ('output-error' as const)
     return (chat.addToolOutput ?? chat.addToolResult)({ tool, toolCallId, state, ...result } as never)

@@ -57,3 +57,21 @@ describe.each(aiVersions)('%s in Chromium', version => {
     expect([chat.posts, chat.runs()]).toEqual([2, ['completed']])
   })
 })
+
+test('ai 7 in Chromium shows a message that steers where it was heeded, with the stream ai-7', async () => {
+  const chat = await scene('ai 7', { body: { stream: 'ai-7' } })
+  const [goOn, last] = [gated({ calls: [bash('echo 2')] }), gated({ text: 'I heed it.' })]
+  model.play({ text: 'I work.', calls: [bash('echo 1')] }, goOn.turn, last.turn)
+  await chat.send('Work.')
+  const [asked, begun] = ['user: Work.', 'assistant: I work. [Bash output-available: 1]']
+  await chat.showsSoFar(asked, begun)
+  await chat.write('Heed this.')
+  await chat.press('Steer')
+  await chat.showsSoFar(asked, begun, 'queued: Heed this.')
+  goOn.open()
+  const heeded = `${begun} [Bash output-available: 2] (steered: Heed this.)`
+  await chat.showsSoFar(asked, heeded, 'queued: Heed this.')
+  last.open()
+  await chat.shows(asked, 'user: Heed this.', `${begun} [Bash output-available: 2] I heed it.`)
+  expect([chat.posts, chat.runs()]).toEqual([2, ['completed']])
+})

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import type { AgentServer } from '../support/agent-server.ts'
 import type { ModelTurn } from '../support/model-server.ts'
+import { until } from '../support/until.ts'
 import type { ChatPage, PageOptions, useBrowser } from './browser.ts'
 import type { AiVersion } from './pages.ts'
 
@@ -13,6 +14,10 @@ export type Scene = ChatPage & {
   runs(): string[]
   /** The thread as the server has it. */
   thread(): Promise<any>
+  /** Resolves when so many runs have begun. */
+  begins(runs: number): Promise<void>
+  /** Resolves when the thread has no run and waits for nothing. */
+  settles(): Promise<void>
 }
 
 export const useScene =
@@ -21,18 +26,24 @@ export const useScene =
     const agent = options.agent ?? 'coder'
     const userId = `user-${crypto.randomUUID()}`
     const sandboxId = await server.sandbox({ agent, externalUserId: userId })
-    const { token } = (await server.ask('POST', '/v1/tokens', { agent, userId })).body
+    const isCareful = agent === 'careful'
+    const { token } = (await server.ask('POST', '/v1/tokens', { agent, userId, ...(isCareful && { approve: true }) }))
+      .body
     const { body: thread } = await server.ask('POST', `/v1/sandboxes/${sandboxId}/threads`, {}, { key: token })
     const place = { sandboxId, threadId: thread.id as string }
     const chat = await browser.open(version, { server: server.url, agent, token, ...place, ...options })
+    const runs = () => {
+      using db = new Database(join(server.dataDirectory, 'threadbox.db'), { readonly: true })
+      const query = db.query<{ status: string }, [string]>('select status from runs where thread_id = ? order by id')
+      return query.all(place.threadId).map(({ status }) => status)
+    }
+    const path = `/v1/sandboxes/${sandboxId}/threads/${place.threadId}`
     return Object.assign(chat, {
       ...place,
-      runs() {
-        using db = new Database(join(server.dataDirectory, 'threadbox.db'), { readonly: true })
-        const runs = db.query<{ status: string }, [string]>('select status from runs where thread_id = ? order by id')
-        return runs.all(place.threadId).map(({ status }) => status)
-      },
-      thread: async () => (await server.ask('GET', `/v1/sandboxes/${sandboxId}/threads/${place.threadId}`)).body,
+      runs,
+      thread: async () => (await server.ask('GET', path)).body,
+      begins: (count: number) => until(() => runs().length === count),
+      settles: () => until(async () => (await server.ask('GET', path)).body.status === 'completed'),
     })
   }
 
