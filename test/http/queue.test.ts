@@ -22,9 +22,21 @@ const gated: Engine = {
 }
 /** Says that it would take messages, and takes none. */
 const deaf: Engine = { ...gated, name: 'deaf', supports: ['steering'] }
+/** Asks a person before it answers. */
+const asking: Engine = {
+  name: 'asking',
+  supports: ['approvals'],
+  async *run({ prompt, continues }, context) {
+    if (continues || !JSON.stringify(prompt).includes('ask')) return yield* gated.run({ prompt, history: [] }, context)
+    yield { type: 'tool-call', callId: 'c1', name: 'Bash', input: { command: 'true' } }
+    yield { type: 'approval-request', callId: 'c1' }
+    return { status: 'waiting' }
+  },
+}
 const plugins: Plugin[] = [
   { name: 'gated', engine: () => gated },
   { name: 'deaf', engine: () => deaf },
+  { name: 'asking', engine: () => asking },
 ]
 const app = useApp([], {}, () => plugins)
 
@@ -163,6 +175,34 @@ describe('a message for a busy thread that may wait', () => {
     await thread.finish()
   })
 
+  test('waits for a thread that waits for a person, until its turn is over', async () => {
+    app.agent('gated', {}, { engine: 'asking', options: { approvals: 'on' } })
+    gates.splice(0)
+    const { body: place } = await app.ask('POST', '/v1/chat/gated', {
+      mode: 'background',
+      messages: [say('ask', 'm1')],
+    })
+    const ids = { sandboxId: place.sandboxId, threadId: place.threadId }
+    await until(async () => (await threadOf(app, ids)).status === 'waiting')
+    for (const [text, id, whenBusy] of [
+      ['two', 'm2', 'queue'],
+      ['now', 's1', 'steer'],
+    ] as const) {
+      const { body } = await app.ask('POST', '/v1/chat/gated', { ...ids, messages: [say(text, id)], whenBusy })
+      expect(body.status).toBe('queued')
+    }
+    const { approvals } = (await app.ask('GET', `/v1/approvals?threadId=${ids.threadId}`)).body
+    await app.ask('POST', `/v1/approvals/${approvals[0].id}`, { approved: true })
+    for (let turn = 1; turn <= 3; turn++) {
+      await until(() => gates.length === turn)
+      gates.at(-1)?.resolve()
+    }
+    await until(async () => (await threadOf(app, ids)).status === 'completed')
+    expect((await contents(app, ids)).slice(-4)).toEqual([
+      ...['user: two', 'assistant: (two)', 'user: now', 'assistant: (now)'],
+    ])
+  })
+
   test('is refused when a hundred wait', async () => {
     const thread = await busyThread()
     for (let count = 0; count < 100; count++) await thread.post('x', `q${count}`)
@@ -254,6 +294,17 @@ describe('a turn that does not complete stops the queue', () => {
     expect(await thread.queue()).toEqual({ queue: [], isStopped: false })
   })
 
+  test('a message that its engine cannot answer fails its turn, and keeps what comes after', async () => {
+    const thread = await busyThread()
+    const tools = { pick: { description: 'Picks.', inputSchema: { type: 'object' } } }
+    await thread.post('two', 'm2', { tools })
+    await thread.post('three', 'm3')
+    await thread.finish()
+    await until(async () => (await threadOf(app, thread.ids)).status === 'error')
+    const { error, queue } = await threadOf(app, thread.ids)
+    expect([error, queue.map(({ id }: any) => id)]).toEqual([expect.stringContaining('tools'), ['m3']])
+  })
+
   test('an agent that is gone fails the turn, and keeps what comes after', async () => {
     const thread = await busyThread()
     await thread.post('two', 'm2')
@@ -285,6 +336,16 @@ describe('a message that steers', () => {
     expect(messages.map(({ id, role }: any) => (role === 'user' ? id : role)).slice(1)).toEqual(['s1', 'assistant'])
     expect([messages.at(-1).content, queue]).toEqual(['heed me\nend', undefined])
     expect(text.split('[DONE]')).toHaveLength(2)
+  })
+
+  test('is a part of the reply in the profile ai-7', async () => {
+    const wait = '$ until test -e /tmp/go; do sleep 0.05; done\nend'
+    const { response, ...ids } = await startChat(app, wait, { stream: 'ai-7' })
+    await steer({ sandboxId: ids.sandboxId, threadId: ids.threadId }, 'heed me', 's1')
+    await app.shell(ids.sandboxId, 'touch /tmp/go')
+    expect(await response.text()).toContain(
+      '{"type":"steering-message","id":"s1","parts":[{"type":"text","text":"heed me"}]}',
+    )
   })
 
   test('waits as others do when the engine takes none', async () => {
