@@ -2,6 +2,7 @@ import { createApp } from '../app.ts'
 import { createKey } from '../core/access/keys.ts'
 import { DEFAULT_TEAM } from '../core/access/teams.ts'
 import { removeUnusedBundles } from '../core/agents/bundles.ts'
+import { sweepWaiting } from '../core/approvals/expire.ts'
 import { runQueues } from '../core/chat/run-next.ts'
 import type { Config } from '../core/config.ts'
 import { removeExpired, removeOldStrays, removeOrphans } from '../core/sandboxes/sweep.ts'
@@ -71,12 +72,14 @@ export async function serve({ settings }: Given): Promise<void> {
     console.log(`API key of the team ${DEFAULT_TEAM}, shown only now: ${key}`)
   }
 
+  void sweepWaiting(runtime)
   runQueues(runtime)
   void removeOrphans(runtime).then(() => removeOldStrays(runtime))
   void removeUnusedBundles(runtime)
   const housekeeping = setInterval(() => {
     void removeExpired(runtime)
     void removeOldStrays(runtime)
+    void sweepWaiting(runtime)
     runQueues(runtime)
     runtime.runs.purge(new Date()).catch(error => log(`purge: ${messageOf(error)}`, 'error'))
   }, HOUSEKEEPING_MS)

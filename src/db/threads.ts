@@ -139,3 +139,12 @@ export function threadUsage(db: Database, id: string): ThreadUsage {
   const { totalCostUsd } = usage
   return { ...usage, totalCostUsd: totalCostUsd === null ? null : roundUsd(totalCostUsd) }
 }
+
+/** The threads of a sandbox that wait for a person or a client. */
+export const listWaitingThreads = (db: Database, sandboxId: string): string[] =>
+  db
+    .query<{ id: string }, { sandboxId: string }>(
+      `select id from threads where sandbox_id = $sandboxId and status = 'waiting'`,
+    )
+    .all({ sandboxId })
+    .map(({ id }) => id)

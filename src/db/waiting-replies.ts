@@ -88,3 +88,12 @@ const removeWaitingReply = (db: Database, threadId: string, messageId: string): 
   db
     .query('delete from waiting_replies where thread_id = $threadId and message_id = $messageId')
     .run({ threadId, messageId }).changes > 0
+
+/** Nobody need answer this call any more. */
+export function withdrawCall(db: Database, { threadId, messageId, toolCallId }: Key & { toolCallId: string }): void {
+  for (const table of ['approvals', 'client_calls'])
+    db.query(
+      `update ${table} set status = 'cancelled', used_at = $now where thread_id = $threadId and message_id = $messageId
+         and tool_call_id = $toolCallId and status = 'pending'`,
+    ).run({ threadId, messageId, toolCallId, now: now() })
+}

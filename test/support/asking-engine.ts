@@ -2,7 +2,8 @@ import type { CallAnswer, Engine, EngineContext, EngineEvent, Plugin } from '../
 
 /**
  * An engine without a model that asks. Each line of the prompt is a step: `ask COMMAND` wants to run it in the sandbox,
- * `pick X` calls the client's tool `pick`, `say X` speaks. It waits when it has asked something. When it goes on, it runs what
+ * `pick X` calls the client's tool `pick`, `say X` speaks, `nap` takes
+ * a while. It waits when it has asked something. When it goes on, it runs what
  * was approved, and says what became of each call; then it takes the steps after the line `then`, as often as there is one.
  */
 export const asking: Engine = {
@@ -21,11 +22,10 @@ export const asking: Engine = {
     yield { type: 'part-end', id: `round${round}` }
     let isWaiting = false
     for (const [index, line] of (rounds[round] ?? '').split('\n').entries()) {
-      const [, word, rest = ''] = /^(ask|pick|say|history)(?: (.*))?$/.exec(line) ?? []
+      const [, word, rest = ''] = /^(ask|pick|say|nap)(?: (.*))?$/.exec(line) ?? []
       const callId = `call_${history.length}_${round}_${index}`
       if (word === 'say') yield { type: 'text', id: callId, delta: `${rest}\n` }
-      if (word === 'history')
-        yield { type: 'text', id: callId, delta: JSON.stringify(history.map(({ parts }) => parts)) }
+      if (word === 'nap') await Bun.sleep(Number(rest))
       if (word === 'ask') {
         yield { type: 'tool-call', callId, name: 'Run', input: { command: rest } }
         yield { type: 'approval-request', callId, reason: `It wants to run ${rest}.` }

@@ -8,6 +8,7 @@ import { continueReply } from '../chat/continue.ts'
 import { getThread } from '../chat/threads.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from '../sandboxes/sandboxes.ts'
+import { sweepWaiting } from './expire.ts'
 
 /** A page of what the caller may see, newest first. */
 export const listVisibleApprovals = (
@@ -56,6 +57,7 @@ export async function answerApproval(runtime: Runtime, caller: Caller, id: strin
   getApproval(runtime, caller, id)
   assertMayApprove(caller)
   await runtime.diskSpace.assertEnough()
+  if (getApproval(runtime, caller, id).expiresAt <= new Date().toISOString()) await sweepWaiting(runtime)
   return inTransaction(runtime.db, () => {
     const approval = getApproval(runtime, caller, id)
     if (!storeDecision(runtime.db, approval, toDecision(caller, answer))) throw alreadyAnswered(approval)

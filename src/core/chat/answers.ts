@@ -141,7 +141,10 @@ export const toOpening = ({ approvals, calls }: OpenAnswers): RunEvent[] => [
   }),
 ]
 
+/** The reason of what has expired. */
+export const NOBODY_ANSWERED = 'Nobody answered in time.'
+
 const toDecision = ({ id, status, answerReason }: Approval) => {
-  const reason = status === 'expired' ? 'Nobody answered in time.' : answerReason
+  const reason = status === 'expired' ? NOBODY_ANSWERED : answerReason
   return { id, approved: status === 'approved', ...(reason !== null && { reason }) }
 }

@@ -46,6 +46,9 @@ export const continueReply = (runtime: Runtime, key: ReplyKey, change: ContinueO
     const work = planContinuation(db, waiting, change.background)
     if (!work) {
       settleReply(db, key)
+      const isOver = listWaitingReplies(db, key.threadId).length === 0
+      if (isOver && findThread(db, waiting.sandboxId, key.threadId)?.status === 'waiting')
+        endThread(db, key.threadId, { status: 'completed', error: null })
       return undefined
     }
     try {

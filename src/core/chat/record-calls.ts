@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { insertApproval, listApprovalsOf, useApproval } from '../../db/approvals.ts'
 import { insertClientCall } from '../../db/client-calls.ts'
-import { saveWaitingReply, useAnswers } from '../../db/waiting-replies.ts'
+import { saveWaitingReply, useAnswers, withdrawCall } from '../../db/waiting-replies.ts'
 import type { ClientTool, Continuation } from '../../plugin-api/index.ts'
 import type { RunInit } from '../../runs/run-init.ts'
 import type { RunPlace, RunRequest } from './run-request.ts'
@@ -21,17 +21,19 @@ const DAY_MS = 86_400_000
  */
 export function createRecord(
   db: Database,
-  { sandbox, thread }: RunPlace,
+  { agent, sandbox, thread }: RunPlace,
   { request, clientTools, continues }: RecordInit,
 ): NonNullable<RunInit['record']> {
   const calls = new Map<string, { name: string; input: unknown }>()
   for (const { type, toolCallId, input } of continues?.reply.parts ?? []) {
     if (typeof toolCallId === 'string') calls.set(toolCallId, { name: type.slice('tool-'.length), input })
   }
+  const { approvalTimeoutMs = DAY_MS, clientToolTimeoutMs = DAY_MS } = agent.options
+  const after = (timeoutMs: number) => new Date(Date.now() + timeoutMs).toISOString()
   const answered = continues && { threadId: thread.id, messageId: continues.reply.id }
+  const asked = new Set<string>()
   return (event, { id: runId, messageId }) => {
     const threadId = thread.id
-    const expiresAt = new Date(Date.now() + DAY_MS).toISOString()
     if (answered) useAnswers(db, answered)
     switch (event.type) {
       case 'tool-input':
@@ -43,7 +45,9 @@ export function createRecord(
         const input = storable(event.input)
         calls.set(toolCallId, { name, input })
         if (!Object.hasOwn(clientTools, name)) return
+        asked.add(toolCallId)
         saveWaitingReply(db, { threadId, messageId }, request)
+        const expiresAt = after(clientToolTimeoutMs)
         insertClientCall(db, { threadId, messageId, runId, toolCallId, tool: name, input, expiresAt })
         return
       }
@@ -51,7 +55,9 @@ export function createRecord(
         const { callId: toolCallId, approvalId, reason } = event
         const { name = '', input = null } = calls.get(toolCallId) ?? {}
         const { teamId, agentSlug, id: sandboxId } = sandbox
+        const expiresAt = after(approvalTimeoutMs)
         const place = { teamId, agentSlug, sandboxId, threadId, runId, messageId }
+        asked.add(toolCallId)
         saveWaitingReply(db, { threadId, messageId }, request)
         insertApproval(db, {
           ...{ id: approvalId, ...place, toolCallId, kind: 'tool', tool: name, input, expiresAt },
@@ -61,6 +67,8 @@ export function createRecord(
       }
       case 'tool-begin':
       case 'tool-result': {
+        // The engine answers itself what it has asked.
+        if (asked.has(event.callId)) withdrawCall(db, { threadId, messageId, toolCallId: event.callId })
         for (const key of answered ? [answered] : [])
           for (const approval of listApprovalsOf(db, key.threadId, key.messageId))
             if (approval.toolCallId === event.callId && approval.status === 'approved') useApproval(db, approval.id)

@@ -7,6 +7,7 @@ import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { stopQueues } from '../queue/queue.ts'
 import type { Runtime } from '../runtime.ts'
+import { cancelWaiting } from './cancel-waiting.ts'
 import { actAs, findPlace, findSandbox, placeholderName } from './conversations.ts'
 import { listVisibleThreads } from './threads.ts'
 
@@ -77,19 +78,22 @@ export function resumeStream(
 }
 
 /**
- * Cancels every active run of the stream, and stops the queues there, or deletes them. Resolves when the runs have ended.
+ * Cancels every active run of the stream, and what waits for answers there, and stops the queues, or deletes them. Resolves
+ * when the runs have ended.
  */
 export async function cancelStream(
   runtime: Runtime,
   { caller, sandbox, threadId }: Stream,
   queue: 'keep' | 'drop',
-): Promise<Receipt[]> {
+): Promise<{ runs: Receipt[]; isCancelled: boolean }> {
   const threads = threadIds(runtime, caller, sandbox, threadId)
   const withQueue = listThreadsWithQueue(runtime.db, sandbox.id)
   const stopped = threads.includes(undefined) ? withQueue : withQueue.filter(id => threads.includes(id))
   stopQueues(runtime, stopped, queue)
   const cancelled = threads.map(each => runtime.runs.cancel(sandbox.id, each))
-  return (await Promise.all(cancelled)).flat()
+  const runs = (await Promise.all(cancelled)).flat()
+  const waiting = cancelWaiting(runtime, sandbox.id, threads)
+  return { runs, isCancelled: runs.length > 0 || waiting.length > 0 }
 }
 
 /** Lists the given thread, all threads (as undefined), or an end user's: first those with a run, the youngest run first. */

@@ -136,8 +136,10 @@ export const chatRoutes = (runtime: Runtime) =>
       '/:slug/:sandboxId/stream',
       async ({ request, params: { slug, sandboxId: name }, query: { queue = 'keep', ...query } }) => {
         const stream = getStream(runtime, getCaller(request), slug, { name, ...query })
-        const runs = stream ? await cancelStream(runtime, stream, queue) : []
-        return { status: runs.length > 0 ? 'cancelled' : 'idle', runs }
+        const { runs, isCancelled } = stream
+          ? await cancelStream(runtime, stream, queue)
+          : { runs: [], isCancelled: false }
+        return { status: isCancelled ? 'cancelled' : 'idle', runs }
       },
       { params: StreamParams, query: CancelQuery },
     )
