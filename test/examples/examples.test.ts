@@ -98,12 +98,13 @@ test('the page chats with a token of its own server, in one sandbox', async () =
   expect(body.sandboxes.filter(({ agent }: any) => agent.slug === 'echo')).toHaveLength(1)
 })
 
-test('the page, its server and the engine have types', async () => {
+test('the pages, their servers and the engine have types', async () => {
   const { stdout } = await command(['plugin', 'types'])
   writeFileSync(join(directory, 'threadbox.d.ts'), stdout)
   cpSync(plugin, join(directory, 'count.ts'))
   cpSync(join(import.meta.dir, 'use-chat-page.ts'), join(directory, 'use-chat-page.ts'))
-  cpSync(join(examples, 'use-chat'), join(directory, 'typed'), { recursive: true })
+  const pages = ['use-chat', 'approvals', 'browser-tool']
+  for (const name of pages) cpSync(join(examples, name), join(directory, 'typed', name), { recursive: true })
   writeFileSync(
     join(directory, 'html.d.ts'),
     "declare module '*.html' {\n  const page: Bun.HTMLBundle\n  export default page\n}\n",
@@ -113,7 +114,7 @@ test('the page, its server and the engine have types', async () => {
     ...{ strict: true, noEmit: true, target: 'esnext', module: 'preserve', jsx: 'react-jsx', skipLibCheck: true },
     ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: ['bun-types'] },
   }
-  const include = ['*.ts', 'typed/*.ts', 'typed/*.tsx']
+  const include = ['*.ts', 'typed/*/*.ts', 'typed/*/*.tsx']
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
   expect(await run([process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', directory], directory)).toBe(
     '',
