@@ -56,12 +56,12 @@ export const listDueReplies = (db: Database, threadId?: string): WaitingReply[] 
     .all({ threadId: threadId ?? null })
     .map(toReply)
 
-/** Notes that the agent was given the refusals and the outputs of a reply's calls. */
+/** Notes that the agent was given the refusals, the outputs and the raised budgets of a reply's calls. */
 export function useAnswers(db: Database, { threadId, messageId }: Key): void {
   const values = { threadId, messageId, now: now() }
   db.query(
     `update approvals set used_at = $now where thread_id = $threadId and message_id = $messageId and used_at is null
-       and status in ('denied', 'expired', 'cancelled')`,
+       and (status in ('denied', 'expired', 'cancelled') or (kind = 'budget' and status = 'approved'))`,
   ).run(values)
   db.query(
     `update client_calls set used_at = $now, answer = null where thread_id = $threadId and message_id = $messageId

@@ -108,7 +108,8 @@ export function withoutAnswers(parts: readonly MessagePart[], { approvals, calls
 /** The answers for the engine, in the order of the reply's calls. */
 export function toCallAnswers(parts: readonly MessagePart[], { approvals, calls }: OpenAnswers): CallAnswer[] {
   const places = new Map(parts.map(({ toolCallId }, index) => [toolCallId, index]))
-  const ofPeople = approvals.map((approval): CallAnswer => {
+  const ofTools = approvals.filter(({ kind }) => kind === 'tool')
+  const ofPeople = ofTools.map((approval): CallAnswer => {
     const { reason } = toDecision(approval)
     const call = { callId: approval.toolCallId, name: approval.tool, input: approval.input }
     return approval.status === 'approved'

@@ -19,6 +19,7 @@ import type { Run } from '../../runs/run.ts'
 import { getAgent } from '../agents/agents.ts'
 import type { Runtime } from '../runtime.ts'
 import { findOpenAnswers, showAnswers, toCallAnswers, toOpening, withAnswers, withoutAnswers } from './answers.ts'
+import { findBudgetDenial, toBudgetResults } from './budget-approvals.ts'
 import { closed } from './call-parts.ts'
 import { HISTORY } from './plan-turn.ts'
 import type { RunPlace, RunRequest, RunWork } from './run-request.ts'
@@ -75,7 +76,9 @@ function planContinuation(db: Database, key: WaitingReply, background: boolean):
   const before = withoutAnswers(reply.parts, open)
   const after = withAnswers(reply.parts, open)
   const answers = toCallAnswers(reply.parts, open)
-  if (answers.length === 0) return undefined
+  const raises = toBudgetResults(open.approvals)
+  const failure = findBudgetDenial(open.approvals)
+  if (answers.length === 0 && raises.length === 0 && failure === undefined) return undefined
   const isLate = findAfter(db, threadId, place.position) !== undefined
   // Nobody waits for the refusal of a call that the conversation has left behind.
   if (isLate && !answers.some(({ type }) => type === 'approved')) return undefined
@@ -93,7 +96,12 @@ function planContinuation(db: Database, key: WaitingReply, background: boolean):
     continues,
   }
   const asked = { id: messageId, role: reply.role, parts: before }
-  return { turn, keepsSession: true, init: { background, reply: asked, opening: toOpening(open) } }
+  return {
+    turn,
+    keepsSession: true,
+    init: { background, reply: asked, opening: [...toOpening(open), ...raises] },
+    ...(failure !== undefined && { failure }),
+  }
 }
 
 const listHistory = (db: Database, threadId: string, before?: number): StoredMessage[] =>

@@ -4,6 +4,7 @@ import { insertClientCall } from '../../db/client-calls.ts'
 import { saveWaitingReply, useAnswers, withdrawCall } from '../../db/waiting-replies.ts'
 import type { ClientTool, Continuation } from '../../plugin-api/index.ts'
 import type { RunInit } from '../../runs/run-init.ts'
+import { toBudgetCallId } from './budget-approvals.ts'
 import type { RunPlace, RunRequest } from './run-request.ts'
 
 interface RecordInit {
@@ -60,7 +61,15 @@ export function createRecord(
         asked.add(toolCallId)
         saveWaitingReply(db, { threadId, messageId }, request)
         insertApproval(db, {
-          ...{ id: approvalId, ...place, toolCallId, kind: 'tool', tool: name, input, expiresAt },
+          ...{
+            id: approvalId,
+            ...place,
+            toolCallId,
+            kind: toolCallId === toBudgetCallId(runId) ? 'budget' : 'tool',
+            tool: name,
+            input,
+            expiresAt,
+          },
           ...(reason !== undefined && { reason }),
         })
         return

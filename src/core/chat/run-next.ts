@@ -15,7 +15,7 @@ import { startRun } from './chat.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { continueDue } from './continue.ts'
 import { chooseAgent } from './start-turn.ts'
-import type { RunEvents } from './turn-events.ts'
+import { failWith } from './turn-events.ts'
 
 /** Lets a thread go on whose run is over. Never throws. */
 export function onFree(runtime: Runtime, threadId: string): void {
@@ -88,13 +88,8 @@ function startQueued(runtime: Runtime, sandbox: Sandbox, thread: Thread, queued:
   } catch (error) {
     if (!(error instanceof ApiError) || error.code === 'shutting_down') throw error
     const init = { threadId: thread.id, sandboxId: sandbox.id, engine: agentSlug, background: true, messages }
-    runs.start(init, () => failWith(error))
+    runs.start(init, () => failWith(error.code, error.message))
   }
-}
-
-async function* failWith({ code, message }: ApiError): RunEvents {
-  yield { type: 'notice', level: 'warn', code, text: message }
-  return { status: 'failed', error: { code, message } }
 }
 
 /** Reads what `enqueueChat` has stored. */

@@ -27,5 +27,7 @@ export interface RunWork {
   turn: Pick<Turn, 'prompt' | 'history' | 'continues'>
   /** False: the engine begins anew with what the thread has. */
   keepsSession: boolean
+  /** Present when the reply can only end: why. */
+  failure?: string
   init: Pick<RunInit, 'background' | 'messages' | 'reply' | 'opening' | 'answers'>
 }

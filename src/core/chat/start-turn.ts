@@ -10,10 +10,11 @@ import type { RunInit } from '../../runs/run-init.ts'
 import { withOperatorChoices } from '../agents/operator-choices.ts'
 import { steeringParts, takeSteered } from '../queue/take-steered.ts'
 import type { Runtime } from '../runtime.ts'
+import { withRaises } from './budget-approvals.ts'
 import { createRecord } from './record-calls.ts'
 import type { RunPlace, RunRequest, RunWork } from './run-request.ts'
 import { runTurn } from './turn.ts'
-import { toRunEvents } from './turn-events.ts'
+import { failWith, toRunEvents } from './turn-events.ts'
 import { type ChatOptions, limitToAgent } from './turn-options.ts'
 
 /** Takes a thread that is free. Throws invalid_request when the engine lacks what is asked. */
@@ -30,7 +31,8 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...(thread.engineSessionId !== undefined && work.keepsSession && { engineSessionId: thread.engineSessionId }),
   }
   const bounds = limitToAgent(agent.options, options)
-  const { turnOptions, budgets, chatRules, profile } = bounds
+  const { turnOptions, chatRules, profile } = bounds
+  const budgets = withRaises(runtime.db, bounds.budgets, sandbox)
   const clientTools = engine.supports?.includes('clientTools') ? bounds.clientTools : {}
   const steering = engine.supports?.includes('steering') ? runtime.steerings.open(thread.id) : undefined
   const chat = {
@@ -54,6 +56,8 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...(model !== undefined && { model }),
   }
   const partsOf = (messageId: string) => steeringParts(runtime.db, thread.id, messageId)
+  const { failure } = work
+  if (failure !== undefined) return runtime.runs.start(init, () => failWith('budget_exceeded', failure))
   return runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId }), partsOf))
 }
 

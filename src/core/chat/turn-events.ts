@@ -1,4 +1,5 @@
 import { newId } from '../../db/id.ts'
+import type { ErrorCode } from '../../errors.ts'
 import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
 import type { SteeringPart } from '../../stream/chunk.ts'
 import type { RunEvent } from '../../stream/run-event.ts'
@@ -35,4 +36,10 @@ export async function* mapTurn<Mapped = EngineEvent>(
   } finally {
     await events.return({ status: 'cancelled' })
   }
+}
+
+/** A turn that cannot be had. */
+export async function* failWith(code: ErrorCode, message: string): RunEvents {
+  yield { type: 'notice', level: 'warn', code, text: message }
+  return { status: 'failed', error: { code, message } }
 }

@@ -8,6 +8,7 @@ import { type LogLine, logAgent } from '../agents/agent-log.ts'
 import { createPermissions, type RuleOptions } from '../permissions/decide.ts'
 import type { RunSteering, Runtime } from '../runtime.ts'
 import { prepareAttachments, withAttachments } from './attachments.ts'
+import { toBudgetCallId } from './budget-approvals.ts'
 import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
@@ -80,7 +81,9 @@ export async function* runTurn(
   const reply = continues && !continues.isLate ? continues.reply.parts : []
   const identified = withOwnCallIds(events, listCallIds([...history, ...prompt]), reply)
   try {
-    return yield* metered(logged(withShownParts(identified, reply), addLine), model, signal)
+    const asksForBudget = agent.options.onBudget === 'ask' && engine.supports?.includes('approvals')
+    const budgetCallId = asksForBudget ? toBudgetCallId(runId) : undefined
+    return yield* metered(logged(withShownParts(identified, reply), addLine), model, signal, budgetCallId)
   } finally {
     if (sandbox.bundle !== undefined) {
       const text = await takeToolsLog(environment)
