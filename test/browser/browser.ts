@@ -86,7 +86,7 @@ export class ChatPage {
     return at.getByRole('button', { name, exact: true }).nth(index).click()
   }
 
-  messageIds(): Promise<unknown> {
+  messageIds(): Promise<string[]> {
     return this.page.evaluate(`[...document.querySelectorAll('article')].map(({ dataset }) => dataset.id)`)
   }
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bash, useAgentServer } from '../support/agent-server.ts'
-import type { ModelTurn } from '../support/model-server.ts'
 import { useBrowser } from './browser.ts'
-import { aiVersions } from './pages.ts'
+import { aiProfiles } from './pages.ts'
 import { gated, useScene } from './scene.ts'
 
 const agentServer = useAgentServer()
@@ -18,9 +17,9 @@ test('the page has types', async () => {
   expect([await tsc.stdout.text(), await tsc.exited]).toEqual(['', 0])
 })
 
-describe.each(aiVersions)('%s in Chromium', version => {
+describe.each(aiProfiles)('%s in Chromium, with the stream %s', (version, stream) => {
   test('a reply is shown while it comes, and so is the next one', async () => {
-    const chat = await scene(version)
+    const chat = await scene(version, { body: { stream } })
     const last = gated({ text: 'It is 42.' })
     model.play({ text: 'I look.', calls: [bash('echo $((6 * 7))')] }, last.turn)
     await chat.send('What is it?')
@@ -32,10 +31,16 @@ describe.each(aiVersions)('%s in Chromium', version => {
     await chat.send('Thanks.')
     await chat.shows(...first, 'user: Thanks.', 'assistant: Bye.')
     expect([chat.posts, chat.runs()]).toEqual([2, ['completed', 'completed']])
+    const { messages } = await chat.thread()
+    // In the contract profile only the metadata have the id of a reply.
+    const isTold = stream !== 'contract'
+    expect(messages.map(({ id }: any) => id).filter((_: string, index: number) => isTold || index % 2 === 0)).toEqual(
+      (await chat.messageIds()).filter((_, index) => isTold || index % 2 === 0),
+    )
   })
 
   test('a reload in mid-run shows one message, whole, and so does one after the run', async () => {
-    const chat = await scene(version)
+    const chat = await scene(version, { body: { stream } })
     const [middle, last] = [gated({ calls: [bash('echo two')] }), gated({ text: 'Done.' })]
     model.play({ text: 'I work.', calls: [bash('echo one')] }, middle.turn, last.turn)
     await chat.send('Work.')
@@ -58,7 +63,7 @@ describe.each(aiVersions)('%s in Chromium', version => {
   })
 
   test('a reply made anew and an edited message take the place of what was there, over a reload too', async () => {
-    const chat = await scene(version)
+    const chat = await scene(version, { body: { stream } })
     model.play({ text: 'one' }, { text: 'two' }, { text: 'three' }, { text: 'four' }, { text: 'five' })
     await chat.send('a')
     await chat.shows('user: a', 'assistant: one')
@@ -79,7 +84,7 @@ describe.each(aiVersions)('%s in Chromium', version => {
   })
 
   test('a reply that is stopped stays as it was, and the next message is answered', async () => {
-    const chat = await scene(version)
+    const chat = await scene(version, { body: { stream } })
     model.play({ text: 'I sleep.', calls: [bash('sleep 600')] })
     await chat.send('Sleep.')
     await chat.showsSoFar('user: Sleep.', 'assistant: I sleep. [Bash input-available]')
@@ -90,42 +95,5 @@ describe.each(aiVersions)('%s in Chromium', version => {
     await chat.send('Wake up.')
     await chat.shows(...stopped, 'user: Wake up.', 'assistant: Good morning.')
     expect([chat.posts, chat.runs()]).toEqual([2, ['cancelled', 'completed']])
-  })
-
-  const look = { calls: [bash('echo 1')] }
-  const turns: [string, ModelTurn[], string][] = [
-    ['text around it', [{ text: 'I look.', ...look }, { text: 'So.' }], 'I look. [Bash output-available: 1] So.'],
-    ['no text', [look, { text: '' }], '[Bash output-available: 1]'],
-    [
-      'another one after it',
-      [look, look, { text: 'So.' }],
-      '[Bash output-available: 1] [Bash output-available: 1] So.',
-    ],
-  ]
-  test.each(turns)(
-    'sent automatically, a turn that uses a tool with %s is one post and one run',
-    async (_, script, said) => {
-      const chat = await scene(version, { automatic: 'tools' })
-      model.play(...script)
-      await chat.send('Look.')
-      await chat.shows('user: Look.', `assistant: ${said}`)
-      await chat.page.reload()
-      await chat.shows('user: Look.', `assistant: ${said}`)
-      model.play({ text: 'Yes.' })
-      await chat.send('Sure?')
-      await chat.shows('user: Look.', `assistant: ${said}`, 'user: Sure?', 'assistant: Yes.')
-      expect([chat.posts, chat.runs()]).toEqual([2, ['completed', 'completed']])
-    },
-  )
-
-  test('sent automatically, a turn that fails after a tool is one post and one run', async () => {
-    const chat = await scene(version, { automatic: 'tools' })
-    model.play({ calls: [bash('echo 1')] }, { status: 401, message: 'no' })
-    await chat.send('Look.')
-    await chat.fails('The model answered 401: no', 'user: Look.', 'assistant: [Bash output-available: 1]')
-    model.play({ text: 'Yes.' })
-    await chat.send('Sure?')
-    await chat.shows('user: Look.', 'assistant: [Bash output-available: 1]', 'user: Sure?', 'assistant: Yes.')
-    expect([chat.posts, chat.runs()]).toEqual([2, ['failed', 'completed']])
   })
 })

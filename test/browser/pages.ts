@@ -5,6 +5,15 @@ const packages = { 'ai 7': '@ai-sdk/react', 'ai 6': 'ai-react-6', 'ai 5': 'ai-re
 export type AiVersion = keyof typeof packages
 export const aiVersions = Object.keys(packages) as AiVersion[]
 
+/** What the page asks for by the field `stream`: what it needs, and what its version can read. */
+export const aiProfiles: readonly [AiVersion, 'contract' | 'full' | 'ai-7'][] = [
+  ['ai 7', 'contract'],
+  ['ai 7', 'ai-7'],
+  ['ai 6', 'contract'],
+  ['ai 6', 'full'],
+  ['ai 5', 'contract'],
+]
+
 const html = (script: string) => `<!doctype html>
 <html lang="en">
   <head><meta charset="utf-8" /><title>A chat</title><link rel="icon" href="data:," /></head>
