@@ -25,6 +25,7 @@ const play: Record<string, (model: Session['model']) => void> = {
       { calls: [bash('mkdir work && echo 2 3 5 > work/primes.txt')] },
       { text: 'They are in work/primes.txt.' },
     ),
+  'docs/approvals.md': model => model.play({ calls: [bash('echo made > note')] }, { text: 'I made it.' }),
 }
 
 /** The page's blocks in their order, as a reader would follow them. */
