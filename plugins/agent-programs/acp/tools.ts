@@ -77,6 +77,9 @@ const clean = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_').sl
 /** A call's input, with the fields of Claude's tool of that name as far as the update has them. */
 export function readToolInput(call: JsonObject): JsonObject {
   const raw = objectOf(call.rawInput) ?? {}
+  // Codex tells which server and tool a call is of.
+  const given = objectOf(raw.arguments)
+  if (given && typeof raw.server === 'string' && typeof raw.tool === 'string') return given
   const name = readToolName(call)
   const diff = objectsOf(call.content).find(({ type }) => type === 'diff')
   const path = first(

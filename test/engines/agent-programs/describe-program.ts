@@ -65,6 +65,7 @@ function turnsOf(scene: Scene, program: ProgramUnderTest): Script[] | undefined 
         { text: 'recovered' },
       ]
     case 'call':
+      if (program.endsByDenial && scene.calls.filter(({ name }) => name === 'Bash').length > 1) return undefined
       return program.asks && [{ calls: scene.calls.map(call => toCall(call, program)) }, tell, tell]
     case 'go on': {
       const again = ({ lastText }: ModelRequest): ModelTurn =>
@@ -97,8 +98,8 @@ const tell = ({ results, lastText }: ModelRequest): ModelTurn => ({ text: [...re
 
 const toCall = (
   { name, input }: SceneCall,
-  { shell, client }: Pick<ProgramUnderTest, 'shell' | 'client'>,
-): ModelCall => (name === 'Bash' ? shell(String(input.command)) : (client ?? claudesOwn)(name, input))
+  { shell, askingShell = shell, client }: Pick<ProgramUnderTest, 'shell' | 'askingShell' | 'client'>,
+): ModelCall => (name === 'Bash' ? askingShell(String(input.command)) : (client ?? claudesOwn)(name, input))
 
 const claudesOwn = (name: string, input: object): ModelCall => ({ name: `mcp__client-tools__${name}`, input })
 

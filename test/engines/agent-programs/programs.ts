@@ -21,8 +21,11 @@ export interface ProgramUnderTest extends Tools {
   own?(name: string, input: object): ModelCall
   /** Calls a tool of the client. Default: by the name that Claude Code gives it. */
   client?(name: string, input: object): ModelCall
-  /** It asks before each command. */
+  /** It asks before each command; when not for `shell`, then for this call. */
   asks?: true
+  askingShell?(command: string): ModelCall
+  /** A denial ends its answer, and with that the other calls of the same step. */
+  endsByDenial?: true
   /** What its command line has, to find its process by. */
   process: string
   /** When its model breaks off, it asks again for longer than a test waits, or ends as if all were well. */
@@ -78,6 +81,14 @@ export const programs: Readonly<Record<string, ProgramUnderTest>> = {
     ...codexTools,
     own: (name, input) => ({ name, namespace: 'mcp__user_tools', input }),
     process: 'codex-acp',
+    asks: true,
+    endsByDenial: true,
+    // Its own sandbox does not work inside of ours: a command needs leave to run without it.
+    askingShell: cmd => ({
+      name: 'exec_command',
+      input: { cmd, sandbox_permissions: 'require_escalated', justification: 'To try it.' },
+    }),
+    client: (name, input) => ({ name, namespace: 'mcp__client_tools', input }),
   },
   gemini: {
     plugin: acp,
