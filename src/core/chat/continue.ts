@@ -24,7 +24,7 @@ import { closed } from './call-parts.ts'
 import { HISTORY } from './plan-turn.ts'
 import type { RunPlace, RunRequest, RunWork } from './run-request.ts'
 import { chooseAgent, startTurn } from './start-turn.ts'
-import type { ChatOptions } from './turn-options.ts'
+import { type ChatOptions, strictestOptions } from './turn-options.ts'
 
 /** How the run that goes on differs from the one that asked. */
 export interface ContinueOptions {
@@ -53,11 +53,14 @@ export const continueReply = (runtime: Runtime, key: ReplyKey, change: ContinueO
       return undefined
     }
     try {
-      const place = findRunPlace(runtime, waiting)
       // Written by this server, by `startTurn`.
       const asked = waiting.request as RunRequest
+      const place = findRunPlace(runtime, waiting, asked)
       const keyId = change.keyId ?? asked.keyId
-      const request = { options: { ...asked.options, ...change.options }, ...(keyId !== undefined && { keyId }) }
+      const request = {
+        options: strictestOptions(asked.options, change.options),
+        ...(keyId !== undefined && { keyId }),
+      }
       return startTurn(runtime, place, request, work)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 'shutting_down') throw error
@@ -108,11 +111,16 @@ const listHistory = (db: Database, threadId: string, before?: number): StoredMes
   lastMessages(db, threadId, HISTORY, before).map(({ id, role, parts }) => ({ id, role, parts }))
 
 /** Throws an ApiError when something of it is gone. */
-function findRunPlace(runtime: Runtime, { teamId, sandboxId, threadId }: WaitingReply): RunPlace {
+function findRunPlace(
+  runtime: Runtime,
+  { teamId, sandboxId, threadId }: WaitingReply,
+  { agentSlug }: RunRequest,
+): RunPlace {
   const sandbox = findSandbox(runtime.db, teamId, sandboxId)
   const thread = findThread(runtime.db, sandboxId, threadId)
   if (!sandbox || !thread) throw new ApiError('thread_not_found', 'There is no such thread.')
-  return { ...chooseAgent(runtime, getAgent(runtime, { teamId }, sandbox.agentSlug), sandbox), sandbox, thread }
+  const agent = getAgent(runtime, { teamId }, agentSlug ?? sandbox.agentSlug)
+  return { ...chooseAgent(runtime, agent, sandbox), sandbox, thread }
 }
 
 /** Ends a reply that cannot go on, as when its agent was deleted. */

@@ -55,9 +55,9 @@ export function createRecord(
       case 'approval-request': {
         const { callId: toolCallId, approvalId, reason } = event
         const { name = '', input = null } = calls.get(toolCallId) ?? {}
-        const { teamId, agentSlug, id: sandboxId } = sandbox
+        const { teamId, id: sandboxId } = sandbox
         const expiresAt = after(approvalTimeoutMs)
-        const place = { teamId, agentSlug, sandboxId, threadId, runId, messageId }
+        const place = { teamId, agentSlug: agent.slug, sandboxId, threadId, runId, messageId }
         asked.add(toolCallId)
         saveWaitingReply(db, { threadId, messageId }, request)
         insertApproval(db, {

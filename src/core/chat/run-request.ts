@@ -17,6 +17,8 @@ export interface RunPlace {
 
 /** What a chat asks of its run beside its messages. Kept as JSON while the reply waits, for the run that goes on. */
 export interface RunRequest {
+  /** The agent that was asked, which need not be that of the sandbox. */
+  agentSlug?: string
   options: ChatOptions
   /** The API key that asked. */
   keyId?: string

@@ -32,7 +32,7 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
   }
   const bounds = limitToAgent(agent.options, options)
   const { turnOptions, chatRules, profile } = bounds
-  const budgets = withRaises(runtime.db, bounds.budgets, sandbox)
+  const budgets = withRaises(runtime.db, bounds.budgets, { ...sandbox, agentSlug: agent.slug })
   const clientTools = engine.supports?.includes('clientTools') ? bounds.clientTools : {}
   const steering = engine.supports?.includes('steering') ? runtime.steerings.open(thread.id) : undefined
   const chat = {
@@ -41,7 +41,11 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...(steering && { steering }),
   }
   keepSteeringFirst(runtime.db, thread.id)
-  const recordCalls = createRecord(runtime.db, place, { request, clientTools, continues: work.turn.continues })
+  const recordCalls = createRecord(runtime.db, place, {
+    request: { ...request, agentSlug: agent.slug },
+    clientTools,
+    continues: work.turn.continues,
+  })
   const init: RunInit = {
     ...work.init,
     threadId: thread.id,

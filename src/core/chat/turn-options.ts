@@ -71,6 +71,30 @@ export function limitToAgent(agent: AgentOptions, chat: ChatOptions): TurnBounds
   }
 }
 
+/**
+ * The options of a run that goes on: those of the chat that asked, with what the one that answers has besides. It may be
+ * stricter, and its client may read another profile; what binds the run stays.
+ */
+export function strictestOptions(asked: ChatOptions, answering: ChatOptions = {}): ChatOptions {
+  const numbers = (['maxTurns', 'maxBudgetUsd', 'maxSandboxBudgetUsd'] as const).flatMap(name => {
+    const value = least(asked[name], answering[name])
+    return value === undefined ? [] : [[name, value]]
+  })
+  const lists = (['disallowedTools', 'ask', 'deny'] as const).flatMap(name => {
+    const both = [...new Set([...(asked[name] ?? []), ...(answering[name] ?? [])])]
+    return both.length > 0 ? [[name, both]] : []
+  })
+  const permissionMode = strictest(asked.permissionMode, answering.permissionMode)
+  return {
+    ...answering,
+    ...asked,
+    ...Object.fromEntries([...numbers, ...lists]),
+    ...(permissionMode !== undefined && { permissionMode }),
+    ...(answering.stream && { stream: answering.stream }),
+    ...(answering.clientTools && { clientTools: { ...answering.clientTools, ...asked.clientTools } }),
+  }
+}
+
 const least = (first: number | undefined, second: number | undefined): number | undefined =>
   first === undefined || second === undefined ? (first ?? second) : Math.min(first, second)
 

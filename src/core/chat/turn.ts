@@ -5,7 +5,7 @@ import type { Sandbox } from '../../model/sandbox.ts'
 import type { ClientTool, Engine, EngineContext, Permissions, Turn, TurnOptions } from '../../plugin-api/index.ts'
 import { describeFault } from '../../runs/fault.ts'
 import { type LogLine, logAgent } from '../agents/agent-log.ts'
-import { createPermissions, type RuleOptions } from '../permissions/decide.ts'
+import { createPermissions, type PermissionsInit, type RuleOptions } from '../permissions/decide.ts'
 import type { RunSteering, Runtime } from '../runtime.ts'
 import { prepareAttachments, withAttachments } from './attachments.ts'
 import { toBudgetCallId } from './budget-approvals.ts'
@@ -13,6 +13,7 @@ import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
 import { failedByTools, takeToolsLog, withOwnTools } from './own-tools.ts'
+import { refuseApproved } from './refuse-approved.ts'
 import { withShownParts } from './shown-parts.ts'
 import { mapTurn, type TurnEvents } from './turn-events.ts'
 
@@ -48,7 +49,9 @@ export async function* runTurn(
   const { agent, engine, sandbox, threadId } = chat
   const addLine: AddLine = line => logAgent(runtime.db, agent.id, { ...line, sandboxId: sandbox.id }, sandbox.envs)
   const environment = await runtime.environments.get(sandbox)
-  const turn = yield* tellAttachments(chat.turn, environment.files)
+  const checked = refuseApproved(chat.turn, permissionsOf(chat, { asks: true, canAsk: true }))
+  yield* checked.events
+  const turn = yield* tellAttachments(checked.turn, environment.files)
   const model = createLazySession(() => openModel(runtime, chat, runId), signal)
   let { options } = chat
   try {
@@ -71,7 +74,10 @@ export async function* runTurn(
     signal,
     threadId,
     options,
-    permissions: permissionsOf(chat),
+    permissions: permissionsOf(chat, {
+      asks: agent.options.approvals === 'on',
+      canAsk: engine.supports?.includes('approvals') ?? false,
+    }),
     clientTools: chat.clientTools,
     ...(steering && { steering }),
     openModel: model.access,
@@ -98,12 +104,14 @@ export async function* runTurn(
 }
 
 /** By the rules of the agent and of the chat. */
-function permissionsOf({ agent, engine, sandbox, chatRules, remembered = [], clientTools }: ChatTurn): Permissions {
+function permissionsOf(
+  { agent, sandbox, chatRules, remembered = [], clientTools }: ChatTurn,
+  who: Pick<PermissionsInit, 'asks' | 'canAsk'>,
+): Permissions {
   return createPermissions({
     agent: agent.options,
     chat: chatRules,
-    asks: agent.options.approvals === 'on',
-    canAsk: engine.supports?.includes('approvals') ?? false,
+    ...who,
     place: { cwd: sandbox.cwd, home: sandbox.envs.HOME ?? '/home/user' },
     remembered,
     clientTools: Object.keys(clientTools),
