@@ -20,6 +20,7 @@ import { healthRoutes } from './http/routes/health.ts'
 import { meRoutes } from './http/routes/me.ts'
 import { previewRoutes } from './http/routes/previews.ts'
 import { processRoutes } from './http/routes/processes.ts'
+import { rememberedRuleRoutes } from './http/routes/remembered-rules.ts'
 import { runRoutes } from './http/routes/runs.ts'
 import { sandboxRoutes } from './http/routes/sandboxes.ts'
 import { terminalRoutes } from './http/routes/terminal.ts'
@@ -95,6 +96,7 @@ function createRoutes(runtime: Runtime, sockets: Sockets) {
     .use(deployRoutes(runtime))
     .use(agentRoutes(runtime))
     .use(agentLogRoutes(runtime))
+    .use(rememberedRuleRoutes(runtime))
     .use(previewRoutes(runtime, sockets))
   return routes.use(docsRoutes(routes.routes, runtime.config.publicUrl))
 }

@@ -99,6 +99,8 @@ export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agen
 
 /** False when there is no such agent. Its versions, variables and logs go with it, its sandboxes stay. */
 export function removeAgent(db: Database, teamId: string, slug: string): boolean {
+  // An agent of this name that comes later is another one.
+  db.query('delete from remembered_rules where team_id = $teamId and agent_slug = $slug').run({ teamId, slug })
   mustLast(db)
   return db.query('delete from agents where team_id = $teamId and slug = $slug').run({ teamId, slug }).changes > 0
 }

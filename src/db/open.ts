@@ -12,6 +12,7 @@ import queuedMessages from './migrations/0008_queued_messages.sql' with { type: 
 import branches from './migrations/0009_branches.sql' with { type: 'text' }
 import search from './migrations/0010_search.sql' with { type: 'text' }
 import waitingReplies from './migrations/0011_waiting_replies.sql' with { type: 'text' }
+import rememberedRules from './migrations/0012_remembered_rules.sql' with { type: 'text' }
 import { sealRows } from './seal-rows.ts'
 
 /** How long a command waits for another process that writes. */
@@ -41,6 +42,7 @@ const migrations: readonly Migration[] = [
   sql(branches),
   sql(search),
   sql(waitingReplies),
+  sql(rememberedRules),
 ]
 
 /** The default of 20 is less than the statements of one chat request. */

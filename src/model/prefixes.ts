@@ -8,6 +8,7 @@ export type IdPrefix =
   | 'env' // environment
   | 'key' // API key
   | 'msg' // message
+  | 'rule' // what a person has approved for good
   | 'run'
   | 'sbx' // sandbox
   | 'team'

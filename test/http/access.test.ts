@@ -68,6 +68,8 @@ const endpoints: [string, string, object?][] = [
   ['GET', '/v1/agents/mine/env'],
   ['PUT', '/v1/agents/mine/env', { key: 'A', value: 'a' }],
   ['DELETE', '/v1/agents/mine/env', { key: 'A' }],
+  ['GET', '/v1/agents/mine/rules'],
+  ['DELETE', '/v1/agents/mine/rules/1'],
   ['GET', '/v1/agents/mine/logs'],
   ['GET', '/v1/agents/echo/logs/:id'],
 ]

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { sweepWaiting } from '../../src/core/approvals/expire.ts'
+import { rulesFor } from '../../src/db/remembered-rules.ts'
+import { findTeam } from '../../src/db/teams.ts'
 import { useApp } from '../support/app.ts'
 import { askingPlugin } from '../support/asking-engine.ts'
 import { say, threadOf } from '../support/chat.ts'
@@ -211,3 +213,33 @@ test('an answer that comes while the asking run still works starts the next one 
   expect(statesOf((await threadOf(app, ids)).messages[1])).toEqual(['output-available'])
   expect(await app.shell(ids.sandboxId, 'cat /tmp/ran')).toBe('1\n')
 })
+
+describe('what is approved for good', () => {
+  test('is remembered for the thread or the agent, listed, and forgotten', async () => {
+    const { approvals, ids, settled } = await waitingThread(app, 'ask echo 1\nask echo 2')
+    const [second, first] = await approvals()
+    const path = '/v1/agents/asking/rules'
+    const answer = (id: string, body: object, key = app.key) => app.ask('POST', `/v1/approvals/${id}`, body, { key })
+    expect((await answer(first.id, { approved: false, remember: 'thread' })).body.error.field).toBe('remember')
+    const { token } = (await app.ask('POST', '/v1/tokens', { approve: true })).body
+    expect((await answer(first.id, { approved: true, remember: 'agent' }, token)).status).toBe(403)
+    expect((await app.ask('GET', path)).body).toEqual({ rules: [] })
+    expect((await answer(first.id, { approved: true, remember: 'thread' }, token)).body.remember).toBe('thread')
+    expect((await answer(second.id, { approved: true, remember: 'agent' })).status).toBe(200)
+    await settled()
+    const { rules } = (await app.ask('GET', path)).body
+    expect(rules).toMatchObject([
+      { rule: 'Run', threadId: ids.threadId },
+      { rule: 'Run', threadId: null },
+    ])
+    const here = { agentSlug: 'asking', threadId: ids.threadId }
+    const { teamId } = findTeamOf(app)
+    expect(rulesFor(app.runtime.db, { ...here, teamId })).toEqual(['Run', 'Run'])
+    expect(rulesFor(app.runtime.db, { ...here, teamId, threadId: 'thr_other' })).toEqual(['Run'])
+    for (const { id } of rules) expect((await app.ask('DELETE', `${path}/${id}`)).status).toBe(204)
+    expect((await app.ask('DELETE', `${path}/${rules[0].id}`)).status).toBe(404)
+    expect((await app.ask('GET', path)).body).toEqual({ rules: [] })
+  })
+})
+
+const findTeamOf = ({ runtime }: typeof app) => ({ teamId: findTeam(runtime.db, 'default')?.id ?? '' })

@@ -1,6 +1,7 @@
 import { findKey } from '../../db/keys.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
+import type { Approval } from '../../model/approval.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** The sender of a request. A caller with a token sees what its team has, within the token's scope. */
@@ -45,9 +46,10 @@ export function describeCaller({ db }: Runtime, caller: Caller) {
   return { id: keyId ?? null, name, user, team: { id: teamId, name: teamName, slug: teamName } }
 }
 
-/** Throws forbidden for a browser's token that was not made for this. */
-export function assertMayApprove({ token }: Caller): void {
+/** Throws forbidden for a browser's token that was not made for this, and for every token when it is about money. */
+export function assertMayApprove({ token }: Caller, { kind }: Pick<Approval, 'kind'>): void {
   if (token && token.approve !== true) {
     throw new ApiError('forbidden', 'The token may not approve: make it with "approve": true, or use an API key.')
   }
+  if (token && kind === 'budget') throw new ApiError('forbidden', 'A token cannot approve money: use an API key.')
 }

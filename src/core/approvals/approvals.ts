@@ -9,6 +9,7 @@ import { getThread } from '../chat/threads.ts'
 import type { Runtime } from '../runtime.ts'
 import { getSandbox } from '../sandboxes/sandboxes.ts'
 import { sweepWaiting } from './expire.ts'
+import { rememberApproval } from './remember.ts'
 
 /** A page of what the caller may see, newest first. */
 export const listVisibleApprovals = (
@@ -54,13 +55,16 @@ export interface Answer {
  * answer.
  */
 export async function answerApproval(runtime: Runtime, caller: Caller, id: string, answer: Answer): Promise<Approval> {
-  getApproval(runtime, caller, id)
-  assertMayApprove(caller)
+  assertMayApprove(caller, getApproval(runtime, caller, id))
+  if (answer.remember && !answer.approved) {
+    throw new ApiError('invalid_request', 'remember: only what is approved is remembered', { field: 'remember' })
+  }
   await runtime.diskSpace.assertEnough()
   if (getApproval(runtime, caller, id).expiresAt <= new Date().toISOString()) await sweepWaiting(runtime)
   return inTransaction(runtime.db, () => {
     const approval = getApproval(runtime, caller, id)
     if (!storeDecision(runtime.db, approval, toDecision(caller, answer))) throw alreadyAnswered(approval)
+    if (answer.remember) rememberApproval(runtime, caller, approval, answer.remember)
     continueReply(runtime, approval, { background: true })
     return getApproval(runtime, caller, id)
   })

@@ -41,7 +41,7 @@ export function continuePosted(
     const answers = findAnswers(db, caller.teamId, threadId, reply)
     const [first] = answers
     if (!first) throw nothingToContinue()
-    if (answers.some(answer => 'approval' in answer)) assertMayApprove(caller)
+    for (const answer of answers) if ('approval' in answer) assertMayApprove(caller, answer.approval)
     const answeredBy = caller.token?.userId ?? caller.keyId
     for (const answer of answers) {
       if ('call' in answer) storeOutput(db, answer.call, answer.answer)

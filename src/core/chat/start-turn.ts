@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { findDeployment } from '../../db/deployments.ts'
 import { keepSteeringFirst } from '../../db/queued-messages.ts'
+import { rulesFor } from '../../db/remembered-rules.ts'
 import { ApiError } from '../../errors.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
@@ -39,6 +40,7 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...{ agent, engine, sandbox, threadId: thread.id, turn, options: turnOptions, budgets, chatRules, clientTools },
     ...(keyId !== undefined && { keyId }),
     ...(steering && { steering }),
+    remembered: rulesFor(runtime.db, { teamId: sandbox.teamId, agentSlug: agent.slug, threadId: thread.id }),
   }
   keepSteeringFirst(runtime.db, thread.id)
   const recordCalls = createRecord(runtime.db, place, {

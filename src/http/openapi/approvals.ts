@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { answer, nullable, type Operations, Timestamp } from './operation.ts'
+import { answer, noContent, nullable, type Operations, Timestamp } from './operation.ts'
 
 const words = (...all: string[]) => Type.Union(all.map(word => Type.Literal(word)))
 
@@ -32,6 +32,16 @@ const Continued = Type.Object(
   { title: 'Continued' },
 )
 
+const Rule = Type.Object(
+  {
+    id: Type.String(),
+    rule: Type.String(),
+    threadId: nullable(Type.String({ description: 'Null: it holds in all threads of the agent.' })),
+    createdAt: Timestamp,
+  },
+  { title: 'Rule' },
+)
+
 export const approvalOperations: Operations = {
   'GET /v1/approvals': {
     id: 'listApprovals',
@@ -54,6 +64,19 @@ export const approvalOperations: Operations = {
     tag: 'Approvals',
     answers: { 200: answer(Approval) },
     errors: ['already_answered'],
+  },
+  'GET /v1/agents/:slug/rules': {
+    id: 'listRules',
+    summary: 'Lists the calls that people have approved for good',
+    tag: 'Approvals',
+    answers: { 200: answer(Type.Object({ rules: Type.Array(Rule) })) },
+  },
+  'DELETE /v1/agents/:slug/rules/:ruleId': {
+    id: 'deleteRule',
+    summary: 'Lets such calls ask again',
+    tag: 'Approvals',
+    answers: { 204: noContent },
+    errors: ['not_found'],
   },
   'POST /v1/sandboxes/:sandboxId/threads/:threadId/tool-results': {
     id: 'giveToolResult',
