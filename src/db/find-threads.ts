@@ -93,6 +93,8 @@ const MAX_EXPANSIONS = 128
 async function toQuery(db: Database, words: readonly string[]): Promise<string> {
   const quoted = words.map(quote)
   const last = words.at(-1) ?? ''
+  const first = fold(last)
+  if (first === undefined) return [...quoted.slice(0, -1), `${quote(last)} *`].join(' AND ')
   // FTS5 collects all messages of a prefix before it gives the first one, and those of a word as they are wanted.
   const longer = await readBeside<{ word: string }>(
     db,
@@ -103,7 +105,7 @@ async function toQuery(db: Database, words: readonly string[]): Promise<string> 
        where substr(known.word, 1, length($first)) = $first limit $limit
      )
      select word from known where substr(word, 1, length($first)) = $first`,
-    { first: fold(last), limit: MAX_EXPANSIONS },
+    { first, limit: MAX_EXPANSIONS },
   )
   const isAll = longer.length > 0 && longer.length < MAX_EXPANSIONS - 1
   const end = isAll ? `(${longer.map(({ word }) => quote(word)).join(' OR ')})` : `${quote(last)} *`
@@ -112,5 +114,14 @@ async function toQuery(db: Database, words: readonly string[]): Promise<string> 
 
 const quote = (word: string) => `"${word.replaceAll('"', '""')}"`
 
-/** As the index has most words. For others FTS5 is asked. */
-const fold = (word: string) => word.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
+/** The word as the index has it. Undefined for one with letters that FTS5 folds in a way of its own. */
+function fold(word: string): string | undefined {
+  const folded = Array.from(word.normalize('NFC'), toBase).join('').toLowerCase()
+  return /^[a-z\dа-ик-я]+$/.test(folded) ? folded : undefined
+}
+
+/** A Latin letter without its accent. */
+function toBase(character: string): string {
+  const [base = '', accent, more] = character.normalize('NFD')
+  return accent !== undefined && more === undefined && /^[a-z]$/i.test(base) ? base : character
+}

@@ -111,6 +111,20 @@ describe('a search', () => {
     expect(await search('the', { status: 'error' })).toEqual([])
   })
 
+  test('finds words of any script by their beginning, as they are written', async () => {
+    const texts = ['мой код', 'мои слова', 'ガイド', 'カメラ', 'ΐδιος', 'ιδιος', 'ǡbc', 'abc', '한국어', 'हिन्दी भाषा']
+    const threads = []
+    for (const text of texts) threads.push(await said(sandbox, text))
+    for (const [index, text] of texts.entries()) {
+      const [word = ''] = text.split(' ')
+      expect([word, await search(word)]).toEqual([word, [threads[index]!]])
+      const part = word.slice(0, -1)
+      expect([part, (await search(part)).includes(threads[index]!)]).toEqual([part, true])
+    }
+    expect(await search('МОЙ')).toEqual([threads[0]!])
+    expect(await search('\u0301')).toEqual([])
+  })
+
   test('finds a thread once, newest first, in pages', async () => {
     const made = []
     for (let index = 0; index < 3; index++) made.unshift(await said(sandbox, 'pagedword one'))
