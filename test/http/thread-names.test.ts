@@ -21,11 +21,20 @@ describe('a title', () => {
     ['word '.repeat(100), 'word word word word word word word word word word word word'],
     ['x'.repeat(100), 'x'.repeat(60)],
     ['🙂'.repeat(100), '🙂'.repeat(60)],
+    ['🇩🇪'.repeat(50), '🇩🇪'.repeat(30)],
+    ['👨‍👩‍👧‍👦'.repeat(20), '👨‍👩‍👧‍👦'.repeat(8)],
+    [`a${'\u0301'.repeat(100)}`, `a${'\u0301'.repeat(59)}`],
+    ['می\u200cخواهم', 'می\u200cخواهم'],
+    ['\u200d\u200c', ''],
     [' \n\t', ''],
     ['--- ###', ''],
   ]
   test.each(titles)('of %j is %j', (text, title) => {
     expect(toTitle(text)).toBe(title)
+  })
+
+  test('is found behind any number of empty lines', () => {
+    expect(toTitle(`${'\n'.repeat(5000)}deep`)).toBe('deep')
   })
 
   test('is made of the first message, and stays', async () => {
@@ -56,7 +65,7 @@ describe('a title', () => {
   })
 })
 
-test('a rename is kept, and is refused for an empty name and a thread that is not there', async () => {
+test('a rename is kept, and is refused for an empty name, and for a thread or a branch that is not there', async () => {
   const { threadId } = await chat(app, 'first', { sandboxId: id })
   const path = `/v1/sandboxes/${id}/threads/${threadId}`
   const { status, body } = await app.ask('PATCH', path, { name: 'Renamed' })
@@ -65,6 +74,8 @@ test('a rename is kept, and is refused for an empty name and a thread that is no
   expect(await nameOf(threadId)).toBe('Renamed')
   for (const name of ['', null, 'x'.repeat(1001)]) expect((await app.ask('PATCH', path, { name })).status).toBe(400)
   expect((await app.ask('PATCH', `/v1/sandboxes/${id}/threads/thr_none`, { name: 'a' })).status).toBe(404)
+  expect((await app.ask('PATCH', path, { name: 'a', branch: 'brn_none' })).status).toBe(404)
+  expect(await nameOf(threadId)).toBe('Renamed')
   expect((await app.ask('PATCH', path, { name: 'a' }, { key: app.foreignKey })).status).toBe(404)
 })
 

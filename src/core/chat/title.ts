@@ -18,19 +18,32 @@ export function giveTitle(db: Database, thread: Thread, messages: readonly Store
 
 /** The first line that has words, without the signs of Markdown: whole words of at most 60 characters. Empty without words. */
 export function toTitle(text: string): string {
-  const lines = text.slice(0, MAX_READ).split(/[\r\n\u2028\u2029]/)
+  const lines = text
+    .trimStart()
+    .slice(0, MAX_READ)
+    .split(/[\r\n\u2028\u2029]/)
   const plain = lines.map(line => toPlain(line)).find(line => line !== '') ?? ''
   const characters = Array.from(plain)
   if (characters.length <= MAX_LENGTH) return plain
   const cut = characters.slice(0, MAX_LENGTH + 1).join('')
   const end = cut.lastIndexOf(' ')
-  return end > 0 ? cut.slice(0, end) : characters.slice(0, MAX_LENGTH).join('')
+  return end > 0 ? cut.slice(0, end) : cutLong(plain)
 }
 
-/** Characters that show nothing, or change how others are shown, are left out. */
+/** Never between the characters of a flag, a family or an accented letter. */
+function cutLong(word: string): string {
+  let cut = ''
+  for (const { segment } of new Intl.Segmenter().segment(word)) {
+    if (Array.from(cut + segment).length > MAX_LENGTH) break
+    cut += segment
+  }
+  return cut || Array.from(word).slice(0, MAX_LENGTH).join('')
+}
+
+/** Characters that show nothing, or change how others are shown, are left out, but those that words and emoji are joined by. */
 const toPlain = (line: string): string => {
-  const words = line.replaceAll(/[`*~]|\p{Cf}|\p{Cs}/gu, '').split(/[\s\p{Cc}]/u)
-  const first = words.findIndex(word => /[^#>_=+\-|]/.test(word))
+  const words = line.replaceAll(/[`*~]|(?![\u200c\u200d])\p{Cf}|\p{Cs}/gu, '').split(/[\s\p{Cc}]/u)
+  const first = words.findIndex(word => /[^#>_=+\-|\u200c\u200d]/.test(word))
   return first < 0
     ? ''
     : words

@@ -115,8 +115,9 @@ export function threadRoutes(runtime: Runtime) {
       '/:threadId',
       async ({ request, params, body: { branch, name } }) => {
         const thread = threadOf(request, params)
-        if (name !== undefined) await nameThread(runtime, thread, name)
+        // It may be refused, and then nothing is changed.
         if (branch !== undefined) await switchBranch(runtime, thread, branch)
+        if (name !== undefined) await nameThread(runtime, thread, name)
         return summary(threadOf(request, params))
       },
       { params: ThreadParams, ...json(ChangeThread) },
