@@ -25,7 +25,7 @@ describe('threadbox sandboxes and threads', () => {
     const shown = await printed('sandboxes', 'show', id)
     const threads = (await server.ask('GET', `/v1/sandboxes/${id}/threads`)).body
     expect(shown).toContain(`id       ${id}\n`)
-    expect(shown).toContain(`thread   ${threads[0].id} completed\n`)
+    expect(shown).toContain(`thread   ${threads[0].id} completed Hello [2J there\n`)
     expect(JSON.parse(await printed('sandboxes', 'show', id, '--json'))).toMatchObject({ id, provider: 'nsjail' })
 
     expect(JSON.parse(await printed('threads', 'list', id, '--json'))).toEqual(threads)
