@@ -243,3 +243,27 @@ describe('what is approved for good', () => {
 })
 
 const findTeamOf = ({ runtime }: typeof app) => ({ teamId: findTeam(runtime.db, 'default')?.id ?? '' })
+
+describe('what cannot go on', () => {
+  test('ends the reply with an error when its agent was deleted', async () => {
+    const { approvals, thread, reply } = await waitingThread(app, 'ask echo 1 >> /tmp/ran')
+    const [{ id }] = await approvals()
+    expect((await app.ask('DELETE', '/v1/agents/asking')).status).toBe(200)
+    expect((await app.ask('POST', `/v1/approvals/${id}`, { approved: true })).status).toBe(200)
+    const { status, error } = await thread()
+    expect([status, error]).toEqual(['error', 'There is no agent "asking".'])
+    expect(statesOf(await reply())).toEqual(['output-error'])
+  })
+
+  test('runs late once the thread is free', async () => {
+    const { approvals, ids, thread } = await waitingThread(app, 'ask echo 1 >> /tmp/ran')
+    const [{ id }] = await approvals()
+    const busy = sendTo(app, { ...ids, messages: [say('nap 300\nsay meanwhile')] })
+    await until(async () => (await thread()).status === 'streaming')
+    expect((await app.ask('POST', `/v1/approvals/${id}`, { approved: true })).status).toBe(200)
+    expect((await busy).status).toBe(200)
+    await until(async () => (await thread()).messages.length === 5 && (await thread()).status === 'completed')
+    expect(statesOf((await thread()).messages[4])).toEqual(['output-available'])
+    expect(await app.shell(ids.sandboxId, 'cat /tmp/ran')).toBe('1\n')
+  })
+})
