@@ -78,6 +78,11 @@ describe('a thread that waits', () => {
     expect(approval.status).toBe('cancelled')
     const answer = await app.ask('POST', `/v1/approvals/${approval.id}`, { approved: true })
     expect(answer.body.error.code).toBe('already_answered')
+    const path = `/v1/sandboxes/${ids.sandboxId}/threads/${ids.threadId}`
+    const { branches } = (await app.ask('GET', `${path}/branches`)).body
+    const kept = branches.find(({ active, isActive }: any) => !(active ?? isActive))
+    const old = (await app.ask('GET', `${path}?branch=${kept.id}`)).body.messages
+    expect(callsIn(old[1])).toMatchObject([{ errorText: 'The conversation went another way.' }])
     expect(await app.shell(ids.sandboxId, 'ls /tmp')).not.toContain('ran')
   })
 

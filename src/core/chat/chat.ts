@@ -13,7 +13,7 @@ import { cutThread } from './branches.ts'
 import { choosePlace } from './chat-place.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { enqueueChat } from './enqueue-chat.ts'
-import { leaveOpenCalls } from './leave-calls.ts'
+import { leaveOpenCalls, takeBackCalls } from './leave-calls.ts'
 import { planTurn } from './plan-turn.ts'
 import { continuePosted, isContinuation, type WaitingChat } from './posted-answers.ts'
 import type { RunPlace } from './run-request.ts'
@@ -87,7 +87,10 @@ export const startRun = (runtime: Runtime, place: RunPlace, asked: Asked, chat: 
     const { db } = runtime
     const { id } = place.thread
     const { prompt, messages, cut, ...plan } = planTurn(db, id, asked, chat)
-    if (cut) cutThread(db, id, cut.from)
+    if (cut) {
+      takeBackCalls(db, id, cut.from)
+      cutThread(db, id, cut.from)
+    }
     const history = leaveOpenCalls(db, id, plan.history)
     giveTitle(db, place.thread, messages)
     // It may have waited, and be sent anew.
