@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline/promises'
 import { version } from '../../package.json'
+import { type AskVerdict, askBy, describeAsked, toAnswer } from './approve.ts'
 import { type ChatCommand, chatHelp, findChatCommand } from './chat-commands.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { findLastThread, rememberThread } from './last-thread.ts'
 import { printable } from './printable.ts'
-import { plainRenderer, terminalRenderer } from './render.ts'
-import { findServer, type Place, type ServerClient } from './server-client.ts'
+import { plainRenderer, type Renderer, terminalRenderer } from './render.ts'
+import { findServer, type Place, type Reply, type ServerClient } from './server-client.ts'
 
 /** How long a cancel may take once the user has left. */
 const LEAVE_WITHIN_MS = 5000
@@ -16,6 +17,8 @@ interface Conversation {
   place: Place | undefined
   /** Prints only the reply's text. */
   isQuiet: boolean
+  /** Present when there is a person to decide on calls. */
+  ask?: AskVerdict
 }
 
 /**
@@ -55,6 +58,7 @@ async function converse(conversation: Conversation): Promise<void> {
     }
   })
   const left = new Promise<undefined>(resolve => terminal.once('close', () => resolve(undefined)))
+  conversation.ask = askBy(text => Promise.race([left, terminal.question(printable(text))]))
   for (;;) {
     const text = await Promise.race([left, terminal.question(`${conversation.agent} › `)])
     if (text === undefined) break
@@ -102,15 +106,39 @@ async function say(conversation: Conversation, text: string): Promise<boolean> {
   const renderer = process.stdout.isTTY
     ? terminalRenderer(write)
     : plainRenderer(write, words => void process.stderr.write(words), isQuiet ? () => {} : write)
-  const { chunks, ...place } = await server.chat(agent, text, conversation.place)
+  const { chunks, runId, ...place } = await server.chat(agent, text, conversation.place)
   conversation.place = place
   await rememberThread(server.url, agent, place)
-  let failed = false
+  for (let reply: Reply | undefined = { chunks, runId, ...place }; reply; ) {
+    const end = await show(reply, renderer)
+    if (end !== 'waiting') return end === 'completed'
+    if (!(await decide(conversation, place))) return false
+    reply = await server.follow(agent, place, reply.runId)
+  }
+  console.error('The agent waits for a tool of another client.')
+  return false
+}
+
+async function show({ chunks }: Reply, renderer: Renderer): Promise<'completed' | 'waiting' | 'failed'> {
+  let end: 'completed' | 'waiting' | 'failed' = 'completed'
   for await (const chunk of chunks) {
     renderer.show(chunk)
-    if (chunk.type === 'error') failed = true
+    if (chunk.type === 'message-metadata' && chunk.messageMetadata.status === 'waiting') end = 'waiting'
+    if (chunk.type === 'error') end = 'failed'
   }
-  return !failed
+  return end
+}
+
+/** Asks about each call that waits. False when there is nobody to ask. */
+async function decide({ server, ask }: Conversation, place: Place): Promise<boolean> {
+  for (const call of await server.listAskedCalls(place)) {
+    if (!ask) {
+      console.error(printable(`${describeAsked(call)}\nThis waits for an approval: POST /v1/approvals/${call.id}`))
+      continue
+    }
+    await server.answerAskedCall(call.id, toAnswer(await ask(call)))
+  }
+  return ask !== undefined
 }
 
 async function showHistory(conversation: Conversation): Promise<void> {

@@ -76,7 +76,7 @@ export function plainRenderer(
 const describeNotice = (data: unknown): string => printable(String(objectOf(data)?.text ?? ''))
 
 /** The tool's name and its main argument: a command, path or pattern. */
-function describeCall(name: string, input: unknown): string {
+export function describeCall(name: string, input: unknown): string {
   const about = Object.values(objectOf(input) ?? {}).find(value => typeof value === 'string') ?? ''
   return `● ${name} ${oneLine(String(about))}`
 }

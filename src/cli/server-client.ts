@@ -1,5 +1,6 @@
 import { lines } from '../read/lines.ts'
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
+import type { AskedCall } from './approve.ts'
 import { type Given, UsageError } from './command-line.ts'
 
 /** A client for a running server. Each call throws an Error with the server's message. */
@@ -10,6 +11,11 @@ export interface ServerClient {
   openSocket(path: string): WebSocket
   /** Sends a message. Makes a sandbox and a thread when they are not given. */
   chat(agent: string, text: string, place?: Place): Promise<Reply>
+  /** The calls of a thread that wait for a person, oldest first. */
+  listAskedCalls(place: Place): Promise<AskedCall[]>
+  answerAskedCall(id: string, answer: { approved: boolean; remember?: 'thread' }): Promise<void>
+  /** The stream of the thread's newest run, when that is another one than `runId`. */
+  follow(agent: string, place: Place, runId: string): Promise<Reply | undefined>
   /** Resolves when the thread's run has ended. */
   cancel(agent: string, place: Place): Promise<void>
   /** Undefined when the thread or its sandbox is gone. */
@@ -22,6 +28,7 @@ export interface Place {
 }
 
 export interface Reply extends Place {
+  runId: string
   chunks: AsyncIterable<Chunk>
 }
 
@@ -38,12 +45,13 @@ export function findServer(given: Given): ServerClient {
 
 function connectServer(url: string, key: string): ServerClient {
   const authorization = `Bearer ${key}`
-  const request = async (method: string, path: string, body?: object) => {
+  const request = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const isForm = body instanceof FormData
     const isRaw = isForm || body instanceof ReadableStream
     return fetch(new URL(path, url), {
       method,
       headers: {
+        ...headers,
         authorization,
         // fetch sets the type of a form, with its boundary.
         ...(!isForm && { 'content-type': isRaw ? 'application/octet-stream' : 'application/json' }),
@@ -56,7 +64,7 @@ function connectServer(url: string, key: string): ServerClient {
 
   return {
     url,
-    request: async (...asked) => accepted(await request(...asked)),
+    request: async (method, path, body) => accepted(await request(method, path, body)),
     openSocket: path => new WebSocket(new URL(path, url).href.replace(/^http/, 'ws'), { headers: { authorization } }),
     async chat(agent, text, place) {
       const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
@@ -65,8 +73,27 @@ function connectServer(url: string, key: string): ServerClient {
       return {
         sandboxId: response.headers.get('x-sandbox-id') ?? '',
         threadId: response.headers.get('x-thread-id') ?? '',
+        runId: response.headers.get('x-run-id') ?? '',
         chunks: readChunks(response),
       }
+    },
+    async listAskedCalls({ threadId }) {
+      const response = await accepted(await request('GET', `/v1/approvals?threadId=${threadId}&status=pending`))
+      const { approvals } = (await response.json()) as { approvals: AskedCall[] }
+      return approvals.reverse()
+    },
+    async answerAskedCall(id, answer) {
+      await accepted(await request('POST', `/v1/approvals/${id}`, answer))
+    },
+    async follow(agent, place, runId) {
+      const { sandboxId, threadId } = place
+      const listed = await accepted(await request('GET', `/v1/runs?threadId=${threadId}&limit=1`))
+      const newest = ((await listed.json()) as { runs: { id: string }[] }).runs[0]
+      if (!newest || newest.id === runId) return undefined
+      const path = `/v1/chat/${encodeURIComponent(agent)}/${sandboxId}/stream?threadId=${threadId}`
+      // From before its first chunk: also when it has ended meanwhile.
+      const response = await accepted(await request('GET', path, undefined, { 'last-event-id': `${newest.id}/0` }))
+      return { ...place, runId: newest.id, chunks: readChunks(response) }
     },
     async cancel(agent, { sandboxId, threadId }) {
       const path = `/v1/chat/${encodeURIComponent(agent)}/${sandboxId}/stream?threadId=${threadId}`
