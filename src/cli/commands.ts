@@ -224,11 +224,7 @@ threadbox itself could not. Nothing of the sandbox is left.`,
     flags: [
       { name: 'agent', value: 'AGENT', default: 'coder', help: "a slug, or an agent's file" },
       ...oneOff,
-      {
-        name: 'approve',
-        value: 'HOW',
-        help: 'calls that want an approval: all, none, or ask at the terminal (the default where there is one, else none)',
-      },
+      { name: 'approve', value: 'HOW', help: 'all, none, or ask: what becomes of calls that want an approval' },
       { name: 'json', help: 'a line of JSON for each chunk of the reply' },
       replyAlone,
       verbose,
