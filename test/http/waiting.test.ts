@@ -86,6 +86,17 @@ describe('a thread that waits', () => {
     expect(await app.shell(ids.sandboxId, 'ls /tmp')).not.toContain('ran')
   })
 
+  test('asks nothing in a fork', async () => {
+    const { ids, reply, approvals } = await waitingThread(app, 'ask echo a\npick color')
+    const { id: messageId } = await reply()
+    const path = `/v1/sandboxes/${ids.sandboxId}/threads/${ids.threadId}/fork`
+    const { body } = await app.ask('POST', path, { messageId })
+    const copy = (await threadOf(app, { ...ids, threadId: body.id })).messages[1]
+    expect(statesOf(copy)).toEqual(['output-error', 'output-error'])
+    expect(statesOf(await reply())).toEqual(['approval-requested', 'input-available'])
+    expect(await approvals()).toMatchObject([{ status: 'pending' }])
+  })
+
   test('is deleted with all that it asks', async () => {
     const { ids, approvals } = await waitingThread(app, 'ask echo a')
     const [approval] = await approvals()

@@ -1,14 +1,17 @@
+import type { Database } from 'bun:sqlite'
 import { writeWhenFree } from '../../db/busy.ts'
-import { copyMessages, findPlace } from '../../db/messages.ts'
+import { copyMessages, findMessage, findPlace, setParts } from '../../db/messages.ts'
 import { inTransaction } from '../../db/open.ts'
 import { insertThread } from '../../db/threads.ts'
+import { listWaitingReplies } from '../../db/waiting-replies.ts'
 import { ApiError } from '../../errors.ts'
 import type { Thread } from '../../model/thread.ts'
 import type { Runtime } from '../runtime.ts'
+import { closed } from './call-parts.ts'
 
 /**
  * Makes a thread of the same sandbox that has another's messages up to one, and that one. It belongs to the same end user;
- * its engine gets the conversation from the thread. Throws invalid_request when there is no such message.
+ * its engine gets the conversation from the thread. What waits for an answer waits in the first thread alone. Throws invalid_request when there is no such message.
  */
 export const forkThread = (
   { db }: Runtime,
@@ -26,6 +29,14 @@ export const forkThread = (
         ...(externalUserId !== undefined && { externalUserId }),
       })
       copyMessages(db, thread.id, place.position, fork.id)
+      closeCopies(db, thread.id, fork.id)
       return fork
     }),
   )
+
+function closeCopies(db: Database, threadId: string, forkId: string): void {
+  for (const { messageId } of listWaitingReplies(db, threadId)) {
+    const copy = findMessage(db, forkId, messageId)
+    if (copy) setParts(db, forkId, messageId, closed(copy.parts, 'This is a copy: the call waits in the first thread.'))
+  }
+}
