@@ -38,9 +38,14 @@ export function describeProof(name: string, rounds: number, options: ServerOptio
     const ask = (text: string, where: object = place) => said(text, where, name)
 
     /** Has the agent be what this program's engine needs; what was deployed of it stays. */
-    async function define(slug: string): Promise<void> {
+    async function define(slug: string, more: object = {}): Promise<void> {
       const directory = temporaryDirectory()
-      const agent = { slug, engine: program?.plugin.name, model: setup?.model, options: program?.options }
+      const agent = {
+        slug,
+        engine: program?.plugin.name,
+        model: setup?.model,
+        options: { ...program?.options, ...more },
+      }
       await Bun.write(join(directory, 'agent.json'), JSON.stringify(agent))
       const applied = await command(['agents', 'apply', directory, '--data-dir', server.dataDirectory])
       rmSync(directory, { recursive: true })
@@ -101,6 +106,37 @@ export function describeProof(name: string, rounds: number, options: ServerOptio
       console.log(`${name}: the second turn took ${Math.round(performance.now() - begun)} ms`)
       expect([textIn(chunks), await pids()]).toEqual(['I recall: true.', before])
     })
+
+    const waitForPerson = async (): Promise<void> => {
+      const slug = `${name}-asks`
+      await define(slug, { approvals: 'on', permissionMode: 'default' })
+      const id = await bring(slug)
+      const line = 'echo ran >> /home/user/ran; cat /home/user/ran'
+      const call = (program.askingShell ?? shell)(line)
+      playTo(model, { text: 'May I? ', calls: [call] }, ({ results }) => ({
+        text: `It says ${results.join().match(/ran/)}.`,
+      }))
+      const { chunks, ...at } = await said('Go.', { sandboxId: id }, slug)
+      expect(textIn(chunks)).toBe('May I? ')
+      expect((await threadOf(at)).status).toBe('waiting')
+      const { body } = await server.ask('GET', '/v1/approvals?status=pending')
+      expect(body.approvals).toHaveLength(1)
+      expect((await server.exec(id, 'cat /home/user/ran 2>/dev/null')).stdout).toBe('')
+      const answer = await server.ask('POST', `/v1/approvals/${body.approvals[0].id}`, { approved: true })
+      expect([answer.status, answer.body.status]).toEqual([200, 'approved'])
+      await until(
+        async () => (await threadOf(at)).status !== 'waiting' && (await threadOf(at)).messages[1].parts.length > 2,
+      )
+      const { messages } = await threadOf(at)
+      expect(messages).toHaveLength(2)
+      const { parts } = messages[1]
+      expect(parts.filter(({ type }: any) => type === 'tool-Bash')).toMatchObject([{ state: 'output-available' }])
+      expect(parts.at(-1).text).toBe('It says ran.')
+      expect((await server.exec(id, 'cat /home/user/ran')).stdout).toBe('ran\n')
+    }
+    if (program.asks) {
+      test('waits for a person, and makes the call once it is approved', waitForPerson, 60_000)
+    }
 
     test('calls the agent’s own tools; one that throws and one that hangs fail alone', async () => {
       const slug = `${name}-tools`
