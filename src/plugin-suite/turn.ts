@@ -11,9 +11,10 @@ import type {
   Turn,
 } from '../plugin-api/index.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
+import type { Ending } from '../stream/ending.ts'
 import { createMessage } from '../stream/message.ts'
 import type { RunEvent } from '../stream/run-event.ts'
-import { createWriter, type Ending } from '../stream/writer.ts'
+import { createWriter } from '../stream/writer.ts'
 
 export interface TurnInit {
   engine: Engine

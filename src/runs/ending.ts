@@ -9,8 +9,9 @@ import { endThread } from '../db/threads.ts'
 import { settleReply } from '../db/waiting-replies.ts'
 import type { Usage } from '../model/run.ts'
 import type { Chunk, RunMetadata } from '../stream/chunk.ts'
+import type { Ending } from '../stream/ending.ts'
 import type { MessageBuilder } from '../stream/message.ts'
-import type { Ending, Writer } from '../stream/writer.ts'
+import type { Writer } from '../stream/writer.ts'
 
 /** The state of a run at its end. */
 export interface EndingRun {

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Chunk, RunMetadata } from '../../src/stream/chunk.ts'
 import { parseChunk } from '../../src/stream/chunk.ts'
+import type { Ending } from '../../src/stream/ending.ts'
 import { createMessage, textOf } from '../../src/stream/message.ts'
 import { projectJson } from '../../src/stream/project.ts'
 import { rebuild } from '../../src/stream/rebuild.ts'
 import type { RunEvent } from '../../src/stream/run-event.ts'
-import { createWriter, type Ending } from '../../src/stream/writer.ts'
+import { createWriter } from '../../src/stream/writer.ts'
 
 const metadata: RunMetadata = {
   sessionId: 'thr_1',

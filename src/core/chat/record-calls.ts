@@ -4,6 +4,7 @@ import { insertClientCall } from '../../db/client-calls.ts'
 import { saveWaitingReply, useAnswers, withdrawCall } from '../../db/waiting-replies.ts'
 import type { ClientTool, Continuation } from '../../plugin-api/index.ts'
 import type { RunInit } from '../../runs/run-init.ts'
+import { storable } from '../../stream/storable.ts'
 import { toBudgetCallId } from './budget-approvals.ts'
 import type { RunPlace, RunRequest } from './run-request.ts'
 
@@ -84,14 +85,5 @@ export function createRecord(
         return
       }
     }
-  }
-}
-
-/** As the call's chunk has it. */
-function storable(value: unknown): unknown {
-  try {
-    return JSON.stringify(value) === undefined ? null : value
-  } catch {
-    return String(value)
   }
 }
