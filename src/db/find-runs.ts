@@ -50,17 +50,23 @@ export const listLoggedCalls = (db: Database, runId: string): Promise<ToolCall[]
     { runId },
   )
 
-/** The tools that a message has called, in order. */
+/** The tools that a reply has called, in order, also of one that was moved to a branch. */
 export const listCallsOfMessage = (
   db: Database,
   { threadId, messageId, runId }: { threadId: string; messageId: string | null; runId: string },
 ): Promise<ToolCall[]> =>
   readBeside<ToolCall>(
     db,
-    `select value ->> '$.toolCallId' as callId, coalesce(value ->> '$.toolName', substr(value ->> '$.type', 6)) as name,
+    `with replies as (
+       select id, run_id, role, position, parts from messages where thread_id = $threadId
+       union all
+       select branch_messages.id, run_id, role, position, parts
+       from branch_messages join branches on branches.id = branch_id where thread_id = $threadId
+     )
+     select value ->> '$.toolCallId' as callId, coalesce(value ->> '$.toolName', substr(value ->> '$.type', 6)) as name,
        value ->> '$.state' as state
-     from messages, json_each(parts)
-     where thread_id = $threadId and (messages.id = $messageId or run_id = $runId) and role = 'assistant'
+     from replies, json_each(parts)
+     where (replies.id = $messageId or run_id = $runId) and role = 'assistant'
        and json_each.type = 'object' and value ->> '$.toolCallId' is not null
      order by position, json_each.id`,
     { threadId, messageId: messageId ?? '', runId },

@@ -29,6 +29,14 @@ test('a run tells its usage, times and error, and the tools that it called', asy
   })
 })
 
+test('a run tells its tools also when an edit has moved its reply to a branch', async () => {
+  const messages = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: '$ echo one' }] }]
+  const { runId, threadId } = await chat(app, '', { sandboxId: id, messages })
+  await chat(app, 'two', { sandboxId: id, threadId, messageId: 'm1' })
+  const { body } = await app.ask('GET', `/v1/runs/${runId}`)
+  expect(body.tools).toEqual([{ callId: expect.any(String), name: expect.any(String), state: 'output-available' }])
+})
+
 test('an active run tells the tools that it has called so far', async () => {
   const { runId, response } = await startChat(app, '$ echo hello; sleep 60', { sandboxId: id })
   for await (const { data } of eventsOf(response)) if (data.type === 'tool-input-available') break
