@@ -108,3 +108,21 @@ test('a late answer runs in a new reply at the thread’s end', async () => {
   expect(statesOf(messages[4])).toEqual(['output-available'])
   expect(await app.shell(ids.sandboxId, 'cat /tmp/ran')).toBe('late\n')
 })
+
+test('an approval that a thread went on without is cancelled when the thread shows another branch', async () => {
+  const { ids, thread, approvals, reply } = await waitingThread(app, 'say first')
+  const [{ id }] = (await thread()).messages
+  await sendTo(app, { ...ids, messageId: id, messages: [{ ...say('ask echo 1'), id }] })
+  await sendTo(app, { ...ids, messages: [say('say on')] })
+  const [approval] = await approvals('&status=pending')
+  const { branches } = (await thread()).messages[0]
+  const path = `/v1/sandboxes/${ids.sandboxId}/threads/${ids.threadId}`
+  expect((await app.ask('PATCH', path, { branch: branches[0] })).status).toBe(200)
+  const answer = await app.ask('POST', `/v1/approvals/${approval.id}`, { approved: true })
+  expect([answer.status, answer.body.error?.approval?.status]).toEqual([409, 'cancelled'])
+  const before = await thread()
+  expect(before.messages.map(({ content }: any) => content)).toEqual(['say first', 'round\nfirst\n'])
+  expect(statesOf(await reply())).toEqual([])
+  const old = (await app.ask('GET', `${path}?branch=${branches[1]}`)).body.messages
+  expect(statesOf(old[1])).toEqual(['output-error'])
+})

@@ -9,6 +9,7 @@ import { ApiError } from '../../errors.ts'
 import type { Branch, Fork } from '../../model/branch.ts'
 import type { Thread } from '../../model/thread.ts'
 import type { Runtime } from '../runtime.ts'
+import { takeBackCalls } from './leave-calls.ts'
 
 /** What a thread keeps beside what it shows. */
 const KEPT = { branches: 100, bytes: 64 * 1024 * 1024 }
@@ -65,6 +66,8 @@ export const switchBranch = ({ db, runs }: Runtime, { id, sandboxId }: Thread, b
       // Its answers would find no reply to go on with.
       if (findThread(db, sandboxId, id)?.status === 'waiting')
         throw new ApiError('conflict', 'A reply of this thread waits for answers: give them, or send a message, first.')
+      // A person may still be asked by a reply that the thread has gone on without.
+      takeBackCalls(db, id, findAfter(db, id, positionOf(db, id, path[0]?.afterMessageId ?? null))?.id)
       mustLast(db)
       showBranch(db, id, path)
       clearEngineSession(db, id)
