@@ -397,7 +397,8 @@ describe('a message that steers', () => {
     await response.text()
     const path = `/v1/sandboxes/${sandboxId}/threads/${threadId}`
     expect((await app.ask('GET', `${path}/queue`)).body).toMatchObject({
-      queue: [{ id: 's1' }, { id: 'q1' }],
+      // No run is there that could take it.
+      queue: [{ id: 's1', status: 'queued' }, { id: 'q1' }],
       isStopped: true,
     })
     await app.ask('POST', `${path}/queue/resume`)

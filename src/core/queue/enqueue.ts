@@ -39,7 +39,7 @@ export function enqueue(
   const mode = steering ? 'steer' : 'queue'
   const place = { sandboxId: thread.sandboxId, threadId: thread.id, messageId: id }
   const found = findQueued(db, thread.id, id)
-  if (found?.mode === 'steer') return { ...place, status: 'steering' }
+  if (found?.mode === 'steer') return { ...place, status: steerings.find(thread.id) ? 'steering' : 'queued' }
   if (!found) {
     const { messages: count, characters } = measureQueue(db, thread.id)
     if (count >= MAX_MESSAGES || characters > MAX_CHARACTERS) {

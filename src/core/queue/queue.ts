@@ -14,11 +14,12 @@ export interface WaitingMessage {
 }
 
 /** A thread's queue, in the order in which it runs. */
-export const listQueue = ({ db }: Runtime, threadId: string): WaitingMessage[] =>
+export const listQueue = ({ db, steerings }: Runtime, threadId: string): WaitingMessage[] =>
   listQueued(db, threadId).map(({ id, mode, messages, createdAt }) => ({
     id,
     parts: messages.find(message => message.id === id)?.parts ?? [],
-    status: mode === 'steer' ? 'steering' : 'queued',
+    // What a run has not taken before its end has its own turn.
+    status: mode === 'steer' && steerings.find(threadId) ? 'steering' : 'queued',
     createdAt,
   }))
 
