@@ -279,3 +279,20 @@ describe('the rule that a person remembers', () => {
     }
   })
 })
+
+test('what is remembered allows nothing that two rules make together, nor longer names regression', () => {
+  const { decide: ask } = createPermissions({
+    ...{ agent: {}, chat: {}, asks: true, canAsk: true, place },
+    remembered: ['Bash(cat notes)', 'Bash(bash < safe.sh)', 'Bash(npm test)', 'mcp__db__get', 'mcp__db__set__'],
+  })
+  const run = (command: string) => ask('Bash', { command }).decision
+  expect(['cat notes', 'bash < safe.sh', 'npm test', 'npm  test'].map(run)).toEqual(Array(4).fill('allow'))
+  expect(['bash', 'cat notes | bash', 'cat notes && npm test', 'npm test < safe.sh'].map(run)).toEqual(
+    Array(4).fill('ask'),
+  )
+  const call = (name: string) => ask(name, {}).decision
+  expect(['mcp__db__get', 'mcp__db__set__'].map(call)).toEqual(['allow', 'allow'])
+  expect(['mcp__db__get__all', 'mcp__db__set', 'mcp__db__set__x', 'mcp__db__set__x'].map(call)).toEqual(
+    Array(4).fill('ask'),
+  )
+})

@@ -1,4 +1,5 @@
 import type { Permission, Permissions } from '../../plugin-api/index.ts'
+import { allowsAgain } from './narrow-rule.ts'
 import { type Place, resolveIn } from './path-rule.ts'
 import { type Call, findAllowing, findMatching, parseRule, type Rule, readCall } from './rule.ts'
 import { isEditTool, isReadOnlyTool } from './tool-names.ts'
@@ -49,6 +50,8 @@ export function createPermissions(init: PermissionsInit): Permissions {
   const agent = toSide(init.agent, asks ? 'default' : 'bypassPermissions')
   const chat = toSide(init.chat, 'bypassPermissions')
   const remembered = (init.remembered ?? []).map(parseRule)
+  // Each was approved for what it says: what two of them make together was not.
+  const isRemembered = (call: Call) => remembered.some(rule => allowsAgain(rule, call))
   const ofClient = new Set(init.clientTools)
 
   function judge(side: Side, call: Call, isReadOnly: boolean): Permission {
@@ -71,7 +74,7 @@ export function createPermissions(init: PermissionsInit): Permissions {
       const isReadOnly = facts.isReadOnly === true || ofClient.has(name) || isReadOnlyTool(name)
       const [first, second] = [judge(agent, call, isReadOnly), judge(chat, call, isReadOnly)]
       const { decision, reason } = order.indexOf(second.decision) > order.indexOf(first.decision) ? second : first
-      if (decision === 'ask' && findAllowing(remembered, call)) return { decision: 'allow' }
+      if (decision === 'ask' && isRemembered(call)) return { decision: 'allow' }
       return { decision, ...(reason !== undefined && { reason }) }
     },
   }

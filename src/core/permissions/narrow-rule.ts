@@ -1,6 +1,6 @@
 import { bounds } from '../../bounds.ts'
 import { escapePath, type Place, resolveIn } from './path-rule.ts'
-import { findAllowing, hostOf, parseRule, readCall } from './rule.ts'
+import { type Call, findAllowing, hostOf, parseRule, type Rule, readCall } from './rule.ts'
 import { groups, isEditTool } from './tool-names.ts'
 import { escapeStars } from './wildcards.ts'
 
@@ -13,12 +13,16 @@ export function narrowRule(name: string, input: unknown, place: Place): string |
   const text = write(name, call.input, place)
   if (text === undefined || text.length > bounds.permissionRule) return undefined
   try {
-    return findAllowing([parseRule(text)], call) && text
+    return allowsAgain(parseRule(text), call) ? text : undefined
   } catch {
     // What the call has cannot be written as a rule.
     return undefined
   }
 }
+
+/** Whether a remembered rule allows a call. The name of a tool is that tool alone: others may begin with it. */
+export const allowsAgain = (rule: Rule, call: Call): boolean =>
+  rule.pattern ? findAllowing([rule], call) !== undefined : rule.text === call.name
 
 function write(name: string, input: Record<string, unknown>, place: Place): string | undefined {
   if (name === 'Bash') return typeof input.command === 'string' ? `Bash(${escapeStars(input.command)})` : undefined

@@ -9,7 +9,7 @@ export type BashPattern =
   /** With `*` elsewhere. */
   | { type: 'wildcards'; pieces: Pieces }
   /** One command line as it is written. */
-  | { type: 'exact'; text: string; commands: readonly (readonly string[])[] }
+  | { type: 'exact'; text: string; commands: readonly (readonly string[])[]; isPlain: boolean }
 
 /** No shell takes a longer command. What is longer is not read: a rule that forbids matches it, one that allows does not. */
 const MAX_LENGTH = 128 * 1024
@@ -32,7 +32,8 @@ export function parseBashPattern(text: string): BashPattern {
   if (pieces.length > 1)
     return { type: 'wildcards', pieces: pieces.map((piece, index) => toPiece(piece, index, pieces)) }
   const line = parseCommandLine(first)
-  return { type: 'exact', text: first.trim(), commands: line.commands.map(({ words }) => words.map(word => word.text)) }
+  const commands = line.commands.map(({ words }) => words.map(word => word.text))
+  return { type: 'exact', text: first.trim(), commands, isPlain: line.isPlain && line.isClear }
 }
 
 /** `git * main:*` ends as `git * main*` does. */
@@ -69,7 +70,9 @@ export function allowsCommand(patterns: readonly BashPattern[], command: BashCom
 function allows(pattern: BashPattern, { raw, words }: Command): boolean {
   if (pattern.type === 'exact') {
     const [only, ...more] = pattern.commands
-    return pattern.text === raw || (only !== undefined && more.length === 0 && isSame(words, only, true))
+    // The words of `bash < file` do not say what it reads.
+    if (!pattern.isPlain || only === undefined || more.length > 0) return pattern.text === raw
+    return pattern.text === raw || isSame(words, only, true)
   }
   const isOwn = (word: Word) =>
     !isAssignment(word) || (!word.isQuoted && harmless.has(word.text.split('=', 1)[0] ?? ''))
