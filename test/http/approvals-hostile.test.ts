@@ -60,12 +60,14 @@ describe('who goes on after an approval', () => {
     careful()
     agent('free', {})
     const { body: sandbox } = await app.ask('POST', '/v1/sandboxes', { agent: 'free' })
-    const { approvals, answer, settles, files, thread } = await ask([bash('touch one')], { sandboxId: sandbox.id })
+    const { ids, approvals, answer, files, thread } = await ask([bash('touch one')], { sandboxId: sandbox.id })
     model.play({ calls: [bash('touch two')] }, { text: 'Done.' })
     await answer(approvals[0])
-    await until(async () => (await thread()).status !== 'running')
+    const asked = async () =>
+      (await app.ask('GET', `/v1/approvals?status=pending&threadId=${ids.threadId}`)).body.approvals
+    await until(async () => (await asked()).length === 1 || (await thread()).status === 'completed')
     expect(await files()).toBe('one\n')
-    await settles('waiting')
+    expect(await asked()).toMatchObject([{ agent: 'careful', input: { command: 'touch two' } }])
   })
 
   test('keeps the rules of the chat that asked, whatever the one that answers says regression', async () => {
@@ -99,5 +101,35 @@ describe('who goes on after an approval', () => {
     await settles()
     await until(async () => (await thread()).messages.length > 4)
     expect(await files()).toBe('')
+  })
+
+  test('runs nothing when the agent has an engine by now that asks nobody', async () => {
+    careful()
+    const { approvals, answer, settles, files, thread } = await ask([bash('touch one')])
+    app.agent('careful', {}, { engine: 'echo' })
+    expect((await answer(approvals[0])).status).toBe(200)
+    await settles('error')
+    expect((await thread()).messages[1].parts.at(-1)).toMatchObject({ state: 'output-error' })
+    expect(await files()).toBe('')
+  })
+})
+
+describe('an answer by chat', () => {
+  test('comes too late after the time that the agent gives regression', async () => {
+    careful({ approvalTimeoutMs: 1 })
+    const { goOn, files } = await ask([bash('touch one')])
+    const { status, body } = await goOn(approve())
+    expect([status, body.error.code]).toEqual([409, 'nothing_to_continue'])
+    expect(await files()).toBe('')
+  })
+
+  test('has no longer reason than one by API', async () => {
+    careful()
+    const { goOn, thread } = await ask([bash('touch one')])
+    const { status, body } = await goOn(approve(false, 'x'.repeat(1001)))
+    expect([status, body.error.code]).toEqual([400, 'invalid_request'])
+    expect((await thread()).status).toBe('waiting')
+    model.play({ text: 'Done.' })
+    expect((await goOn(approve(false, 'x'.repeat(1000)))).status).toBe(200)
   })
 })

@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import { bounds } from '../../bounds.ts'
 import { decideApproval, findApproval, listApprovalsOf } from '../../db/approvals.ts'
 import { answerClientCall, findClientCall, listClientCallsOf } from '../../db/client-calls.ts'
 import { findMessage, findPlace, setParts } from '../../db/messages.ts'
+import { ApiError } from '../../errors.ts'
 import type { Approval, Decision } from '../../model/approval.ts'
 import type { ClientAnswer, ClientCall } from '../../model/client-call.ts'
 import type { CallAnswer, MessagePart, StoredMessage } from '../../plugin-api/index.ts'
@@ -31,15 +33,23 @@ export function findAnswers(db: Database, teamId: string, threadId: string, repl
     if (typeof id === 'string' && typeof approved === 'boolean') {
       const approval = findApproval(db, teamId, id)
       const isMeant = approval?.threadId === threadId && approval.toolCallId === toolCallId && isOf(approval.messageId)
-      if (!approval || !isMeant || approval.status !== 'pending') return []
+      if (!approval || !isMeant || !isOpen(approval)) return []
+      if (typeof reason === 'string' && reason.length > bounds.name) throw tooLong()
       const status = approved ? 'approved' : 'denied'
       return [{ approval, decision: { status, ...(typeof reason === 'string' && { reason }) } }]
     }
     const answer = toClientAnswer(state, part)
     const call = answer && findClientCall(db, threadId, toolCallId)
-    return answer && call?.status === 'pending' && isOf(call.messageId) ? [{ call, answer }] : []
+    return answer && call && isOpen(call) && isOf(call.messageId) ? [{ call, answer }] : []
   })
 }
+
+/** What has expired may be pending until the next sweep. */
+const isOpen = ({ status, expiresAt }: { status: string; expiresAt: string }) =>
+  status === 'pending' && expiresAt > new Date().toISOString()
+
+const tooLong = () =>
+  new ApiError('invalid_request', `messages: a reason has more than ${bounds.name} characters`, { field: 'messages' })
 
 function toClientAnswer(state: unknown, { output, errorText }: MessagePart): ClientAnswer | undefined {
   if (state === 'output-available') return { output: output ?? null }

@@ -23,6 +23,7 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
   const { agent, engine, sandbox, thread } = place
   const { options, keyId } = request
   assertSupported(engine, options)
+  assertGoesOn(engine, work)
   const model = options.model ?? agent.model
   const systemPrompt = options.systemPrompt ?? agent.systemPrompt
   const turn: Turn = {
@@ -73,6 +74,15 @@ function assertSupported(engine: Engine, { clientTools = {} }: ChatOptions): voi
       field: 'tools',
     })
   }
+}
+
+/** The agent may have had another engine when the reply began. */
+function assertGoesOn({ name, supports }: Engine, { turn: { continues }, failure }: RunWork): void {
+  if (!continues || failure !== undefined) return
+  const isForPeople = (type: string) => type === 'approved' || type === 'denied'
+  const needs = continues.answers.map(({ type }) => (isForPeople(type) ? 'approvals' : 'clientTools'))
+  if (needs.some(feature => !supports?.includes(feature)))
+    throw new ApiError('invalid_request', `The agent's engine ${name} cannot go on with what another one has begun.`)
 }
 
 /** Throws invalid_request when the server has no engine of the agent's. */
