@@ -15,8 +15,25 @@ const toReply = (row: Row): WaitingReply => ({ ...row, request: JSON.parse(row.r
 export function saveWaitingReply(db: Database, { threadId, messageId }: Key, request: unknown): void {
   db.query(
     `insert into waiting_replies (thread_id, message_id, request) values ($threadId, $messageId, $request)
-     on conflict do update set request = excluded.request`,
+     on conflict do update set request = excluded.request, tries = 0`,
   ).run({ threadId, messageId, request: JSON.stringify(request) })
+}
+
+/** Counts a run that is to go on with a reply. Returns how many there were since the last that got anywhere. */
+export const countTry = (db: Database, { threadId, messageId }: Key): number =>
+  db
+    .query<{ tries: number }, Key>(
+      `update waiting_replies set tries = tries + 1 where thread_id = $threadId and message_id = $messageId
+       returning tries`,
+    )
+    .get({ threadId, messageId })?.tries ?? 0
+
+/** Notes that a run has got somewhere with a reply. */
+export function forgetTries(db: Database, { threadId, messageId }: Key): void {
+  db.query('update waiting_replies set tries = 0 where thread_id = $threadId and message_id = $messageId').run({
+    threadId,
+    messageId,
+  })
 }
 
 export function findWaitingReply(db: Database, { threadId, messageId }: Key): WaitingReply | undefined {

@@ -75,7 +75,7 @@ describe('a token is never wider than its request wants: regression', () => {
     test(`${JSON.stringify(body)} is refused`, async () => {
       const answer = await post('/v1/tokens', body)
       expect(codeOf(answer)).toBe('400 invalid_request')
-      expect(answer.body.message).toEndWith(': not known here; agents, agent, userId, expiresIn are')
+      expect(answer.body.message).toEndWith(': not known here; agents, agent, userId, approve, expiresIn are')
     })
   }
 

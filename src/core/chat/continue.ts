@@ -5,6 +5,7 @@ import { inTransaction } from '../../db/open.ts'
 import { findSandbox } from '../../db/sandboxes.ts'
 import { endThread, findThread } from '../../db/threads.ts'
 import {
+  countTry,
   findWaitingReply,
   hasOpenCalls,
   listDueReplies,
@@ -33,6 +34,9 @@ export interface ContinueOptions {
   keyId?: string | undefined
 }
 
+/** A run that ends the server, or comes to nothing, would be started again for ever. */
+const MAX_TRIES = 5
+
 type ReplyKey = Pick<WaitingReply, 'threadId' | 'messageId'>
 
 /**
@@ -50,6 +54,10 @@ export const continueReply = (runtime: Runtime, key: ReplyKey, change: ContinueO
       const isOver = listWaitingReplies(db, key.threadId).length === 0
       if (isOver && findThread(db, waiting.sandboxId, key.threadId)?.status === 'waiting')
         endThread(db, key.threadId, { status: 'completed', error: null })
+      return undefined
+    }
+    if (countTry(db, key) > MAX_TRIES) {
+      failReply(db, key, `The agent could not go on: ${MAX_TRIES} runs ended before they began what was approved.`)
       return undefined
     }
     try {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { insertApproval, listApprovalsOf, useApproval } from '../../db/approvals.ts'
 import { insertClientCall } from '../../db/client-calls.ts'
-import { saveWaitingReply, useAnswers, withdrawCall } from '../../db/waiting-replies.ts'
+import { forgetTries, saveWaitingReply, useAnswers, withdrawCall } from '../../db/waiting-replies.ts'
 import type { ClientTool, Continuation } from '../../plugin-api/index.ts'
 import type { RunInit } from '../../runs/run-init.ts'
 import { storable } from '../../stream/storable.ts'
@@ -81,7 +81,10 @@ export function createRecord(
         if (asked.has(event.callId)) withdrawCall(db, { threadId, messageId, toolCallId: event.callId })
         for (const key of answered ? [answered] : [])
           for (const approval of listApprovalsOf(db, key.threadId, key.messageId))
-            if (approval.toolCallId === event.callId && approval.status === 'approved') useApproval(db, approval.id)
+            if (approval.toolCallId === event.callId && approval.status === 'approved') {
+              useApproval(db, approval.id)
+              forgetTries(db, key)
+            }
         return
       }
     }

@@ -4,6 +4,8 @@ create table waiting_replies (
   message_id text not null,
   -- JSON: what the chat has asked for that the reply is of.
   request text not null,
+  -- The runs that were started to go on with it, and that have not begun what was approved.
+  tries integer not null default 0,
   primary key (thread_id, message_id)
 ) strict;
 
