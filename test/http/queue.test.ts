@@ -338,6 +338,24 @@ describe('a message that steers', () => {
     expect(text.split('[DONE]')).toHaveLength(2)
   })
 
+  test('is one when it is sent again after the turn has taken it, and so is the turn’s own', async () => {
+    const wait = (name: string) => `$ until test -e /tmp/${name}; do sleep 0.05; done`
+    const messages = [say(`${wait('one')}\n${wait('two')}`, 'm1')]
+    const { response, sandboxId, threadId } = await startChat(app, '', { messages })
+    const ids = { sandboxId, threadId }
+    await steer(ids, 'heed me', 's1')
+    await steer(ids, 'and me', 's2')
+    await app.shell(sandboxId, 'touch /tmp/one')
+    await until(async () => (await threadOf(app, ids)).queue === undefined)
+    expect((await steer(ids, 'heed me', 's1')).body).toEqual({ ...ids, status: 'running', messageId: 's1' })
+    const again = await app.ask('POST', '/v1/chat/echo', { ...ids, messages, whenBusy: 'queue' })
+    expect(again.body.status).toBe('running')
+    expect((await steer(ids, 'other words', 's1')).body.error.code).toBe('run_active')
+    await app.shell(sandboxId, 'touch /tmp/two')
+    await response.text()
+    expect((await threadOf(app, ids)).messages).toHaveLength(4)
+  })
+
   test('is a part of the reply in the profile ai-7', async () => {
     const wait = '$ until test -e /tmp/go; do sleep 0.05; done\nend'
     const { response, ...ids } = await startChat(app, wait, { stream: 'ai-7' })

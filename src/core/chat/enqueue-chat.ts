@@ -2,6 +2,7 @@ import { findPlace, lastMessages } from '../../db/messages.ts'
 import { findQueued } from '../../db/queued-messages.ts'
 import { ApiError } from '../../errors.ts'
 import type { Thread } from '../../model/thread.ts'
+import type { StoredMessage } from '../../plugin-api/index.ts'
 import type { Caller } from '../access/caller.ts'
 import { type Enqueued, enqueue } from '../queue/enqueue.ts'
 import type { Runtime } from '../runtime.ts'
@@ -28,9 +29,8 @@ export function enqueueChat(
   const place = { sandboxId: thread.sandboxId, threadId: id, messageId: last.id }
   const isInThread = (messageId: string) => findPlace(db, id, messageId) !== undefined
   if (isInThread(last.id)) {
-    const newest = lastMessages(db, id, { messages: 1, characters: 0 })[0]
     // The client asks again whether its message was taken.
-    if (newest?.id === last.id && Bun.deepEquals(newest.parts, last.parts)) return { ...place, status: 'running' }
+    if (isAnsweredNow(runtime, id, last)) return { ...place, status: 'running' }
     throw unqueued()
   }
   const isKnown = (messageId: string) => isInThread(messageId) || findQueued(db, id, messageId) !== undefined
@@ -45,6 +45,18 @@ export function enqueueChat(
     ...(keyId !== undefined && { keyId }),
   })
 }
+
+/** Whether the active run, answers this very message: its own, or one that has steered it. */
+function isAnsweredNow({ db, runs }: Runtime, threadId: string, { id, parts }: StoredMessage): boolean {
+  const newest = lastMessages(db, threadId, NEWEST)
+  const replyId = runs.activeOn(threadId)?.messageId
+  const before = newest.findLastIndex(message => message.role === 'assistant' && message.id !== replyId)
+  const found = newest.slice(before + 1).find(message => message.id === id)
+  return found !== undefined && Bun.deepEquals(found.parts, parts)
+}
+
+/** More than one turn takes in practice. */
+const NEWEST = { messages: 100, characters: 8 * 1024 * 1024 }
 
 const unqueued = () =>
   new ApiError('run_active', 'This thread has a reply under way, and only a new message can wait for its end.')
