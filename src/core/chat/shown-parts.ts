@@ -50,18 +50,23 @@ function* toParts({ name, input }: Call, callId: string, changed: Set<string>): 
   if (name === 'TodoWrite' && Array.isArray(input.todos)) {
     yield { type: 'data', name: 'todos', id: 'todos', data: { todos: input.todos } }
   }
-  if (name === 'WebFetch' && typeof input.url === 'string') yield { type: 'source', id: callId, url: input.url }
+  if (name === 'WebFetch' && isPage(input.url)) yield { type: 'source', id: callId, url: input.url }
   const path = input[pathOf[name] ?? '']
   if (typeof path !== 'string' || changed.has(path)) return
   changed.add(path)
   yield { type: 'data', name: 'changed-files', id: 'changed-files', data: { paths: [...changed] } }
 }
 
-/** The images of a tool's output. */
+/** A program names any address. Pages show a source as a link, where one with a script would run. */
+const isPage = (url: unknown): url is string =>
+  typeof url === 'string' && ['http:', 'https:'].includes(URL.parse(url)?.protocol ?? '')
+
+/** The images of a tool's output. One of another type, as a page's, would be more than an image where it is shown. */
 function* toFiles(output: unknown): Generator<EngineEvent> {
   for (const part of Array.isArray(output) ? output : []) {
     const { type, mediaType, data } = isObject(part) ? part : {}
     if (type !== 'image' || typeof mediaType !== 'string' || typeof data !== 'string') continue
+    if (!/^image\/[a-z\d.+-]{1,100}$/i.test(mediaType)) continue
     yield { type: 'file', mediaType, url: `data:${mediaType};base64,${data}` }
   }
 }
