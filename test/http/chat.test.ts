@@ -84,6 +84,10 @@ describe('the body', () => {
   })
 })
 
+/** Words that take some seconds: a busy machine needs them before it comes to the next request. */
+const LONG = 80
+const counted = (count: number) => Array.from({ length: count }, (_, index) => `${index + 1} `).join('')
+
 describe('in the background', () => {
   test('202 at once with the ids, and the run goes on without a reader', async () => {
     const { status, body } = await post({ sandboxId: id, mode: 'background', messages: [say('/slow 3')] })
@@ -94,8 +98,9 @@ describe('in the background', () => {
   })
 
   test('it can be watched', async () => {
-    const { body } = await post({ sandboxId: id, mode: 'background', messages: [say('/slow 3')] })
-    expect(textIn(await readChunks(await resume(app, id, undefined, `?threadId=${body.threadId}`)))).toBe('1 2 3 ')
+    const { body } = await post({ sandboxId: id, mode: 'background', messages: [say(`/slow ${LONG}`)] })
+    const watched = await resume(app, id, undefined, `?threadId=${body.threadId}`)
+    expect(textIn(await readChunks(watched))).toBe(counted(LONG))
   })
 })
 
@@ -106,9 +111,9 @@ describe('a thread with a run', () => {
   }
 
   test('that is read refuses a second: 409 run_active, and is not disturbed', async () => {
-    const { response, threadId } = await startChat(app, '/slow 6', { sandboxId: id })
+    const { response, threadId } = await startChat(app, `/slow ${LONG}`, { sandboxId: id })
     expect(await busy({ threadId })).toBe('409 run_active')
-    expect(textIn(await readChunks(response))).toBe('1 2 3 4 5 6 ')
+    expect(textIn(await readChunks(response))).toBe(counted(LONG))
     expect(await contents(app, { sandboxId: id, threadId })).toHaveLength(2)
   })
 
@@ -139,7 +144,9 @@ describe('a thread with a run', () => {
 
   test('of many posts at once on a thread, one runs and the others are 409', async () => {
     const { threadId } = await chat(app, 'first', { sandboxId: id })
-    const answers = await Promise.all(Array.from({ length: 5 }, () => busy({ threadId, messages: [say('/slow 20')] })))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => busy({ threadId, messages: [say(`/slow ${LONG}`)] })),
+    )
     expect(answers.sort()).toEqual(['200 undefined', ...Array(4).fill('409 run_active')])
   })
 })

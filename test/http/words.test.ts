@@ -98,7 +98,7 @@ describe('a field that is wrong is said in words', () => {
     ['POST', '/v1/tokens', { expiresIn: '1y' }, 'expiresIn: must be a number and s, m, h or d, as 900s, 15m or 1h'],
     ['POST', '/v1/tokens', { agents: 'echo' }, 'agents: must be a list'],
     ['POST', '/v1/tokens', { userId: '' }, 'userId: must not be empty'],
-    ['POST', '/v1/tokens', { colour: 1 }, 'colour: not known here; agents, agent, userId, expiresIn are'],
+    ['POST', '/v1/tokens', { colour: 1 }, 'colour: not known here; agents, agent, userId, approve, expiresIn are'],
     ['POST', '/v1/chat/echo', { messages: [] }, 'messages: must not be empty'],
     [
       'POST',

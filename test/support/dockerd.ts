@@ -100,7 +100,7 @@ export async function removeTraces(directory: string): Promise<void> {
   const traces = () => processIds().filter(isOf)
   await until(() => {
     const left = traces()
-    for (const pid of left) process.kill(pid, 'SIGKILL')
+    for (const pid of left) killIfAlive(pid)
     return left.length === 0
   })
   const mounts = readText('/proc/self/mountinfo')
@@ -117,4 +117,13 @@ export async function run(...command: string[]): Promise<void> {
   const { exited, stdout, stderr } = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] })
   const [code, ...said] = await Promise.all([exited, stdout.text(), stderr.text()])
   if (code !== 0) throw new Error(`${command.join(' ')}: ${said.join('').slice(-2000)}`)
+}
+
+/** It may end between the look and the signal. */
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
 }

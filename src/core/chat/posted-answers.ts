@@ -4,7 +4,7 @@ import type { Run } from '../../runs/run.ts'
 import { assertMayApprove, type Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { findAnswers, storeDecision, storeOutput } from './answers.ts'
-import type { Identified, Posted } from './asked.ts'
+import { findQuestion, type Identified, type Posted } from './asked.ts'
 import { findKnownPlace } from './chat-place.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { continueReply } from './continue.ts'
@@ -35,12 +35,12 @@ export function continuePosted(
   const { messages }: Identified = chat
   const reply = messages.at(-1)
   const place = findKnownPlace(runtime, caller, slug, chat)
-  if (!reply || !place) throw nothingToContinue()
+  if (!reply || !place) return refuse(chat)
   const { id: threadId, sandboxId } = place.thread
   return inTransaction(db, () => {
     const answers = findAnswers(db, caller.teamId, threadId, reply)
     const [first] = answers
-    if (!first) throw nothingToContinue()
+    if (!first) return refuse(chat)
     for (const answer of answers) if ('approval' in answer) assertMayApprove(caller, answer.approval)
     const answeredBy = caller.token?.userId ?? caller.keyId
     for (const answer of answers) {
@@ -54,8 +54,11 @@ export function continuePosted(
   })
 }
 
-const nothingToContinue = () =>
-  new ApiError(
+/** Throws invalid_request when there is no question either, and nothing_to_continue. */
+function refuse(chat: Identified): never {
+  findQuestion(chat)
+  throw new ApiError(
     'nothing_to_continue',
     'messages: the last one is the agent’s, and waits for nothing: send a user message, or the trigger regenerate-message.',
   )
+}
