@@ -110,6 +110,9 @@ const attacks: [string, string, string][] = [
   ['a wildcard over a substitution', 'Bash(git * main)', 'git push $(rm -rf /) main'],
   ['a wildcard over a variable that comes first', 'Bash(* --version)', 'PATH=/tmp node --version'],
   ['a wildcard that a variable goes on with', 'Bash(git*)', 'git$X push'],
+  ['the words of what reads a file', 'Bash(bash < safe.sh)', 'bash'],
+  ['an index that test expands', 'Bash(test:*)', "test -v 'a[$(rm -rf /)]'"],
+  ['an index that printf expands', 'Bash(printf:*)', "printf -v 'a[`rm -rf /`]' x"],
   ['nothing at all', 'Bash(git push:*)', ''],
   ['a comment alone', 'Bash(git push:*)', '# git push'],
   ['more than a shell takes', 'Bash(git push:*)', `git push ${'a'.repeat(130 * 1024)}`],
@@ -227,6 +230,13 @@ const hidden: [string, string][] = [
   ['Bash(git * --force)', 'sudo git push origin --force'],
   ['Bash(git * --force)', 'git push "$X"'],
   ['Bash(curl * | sh)', 'curl x | sh'],
+  ['Bash(rm:*)', '. <(echo rm x)'],
+  ['Bash(rm:*)', "source /dev/stdin <<< 'rm x'"],
+  ['Bash(rm:*)', "mapfile -C 'rm x;:' -c 1 <<< a"],
+  ['Bash(rm:*)', "compgen -C 'rm x'"],
+  ['Bash(rm:*)', "declare 'a[$(rm x)]=1'"],
+  ['Bash(rm:*)', "[[ -v 'a[`rm x`]' ]]"],
+  ['Bash(rm:*)', 'cat <<$X\n$X\nrm x'],
 ]
 
 describe('a rule that denies matches what is hidden', () => {
@@ -250,6 +260,8 @@ const free: [string, string][] = [
   ['Bash(rm:*)', 'echo $((1 + 2 * 3))'],
   ['Bash(rm:*)', 'for f in *.ts; do cat "$f"; done'],
   ['Bash(rm:*)', '[ -f x ] && cat x || true'],
+  ['Bash(rm:*)', '[ "$(date)" = x ] && printf "%s" "$(pwd)"'],
+  ['Bash(rm:*)', 'source venv/bin/activate && . ./env.sh'],
   ['Bash(rm:*)', "cat > x.md <<'EOF'\nit's `rm x`\nrm x\nEOF"],
   ['Bash(rm:*)', "git commit -m \"$(cat <<'EOF'\nrm: don't\nEOF\n)\""],
   ['Bash(git push:*)', 'git status'],

@@ -1,6 +1,6 @@
 import { matchesPieces, type Pieces, splitAtStars } from '../wildcards.ts'
 import { type Command, type CommandLine, parseCommandLine, type Word } from './command-line.ts'
-import { baseName, type Candidate, isAssignment, listPossible, type Possible } from './could-run.ts'
+import { baseName, type Candidate, expandsIndex, isAssignment, listPossible, type Possible } from './could-run.ts'
 
 /** What a rule of Bash says of commands. */
 export type BashPattern =
@@ -79,6 +79,7 @@ function allows(pattern: BashPattern, { raw, words }: Command): boolean {
   const from = words.findIndex(word => !isAssignment(word))
   const program = words[from]
   if (!program?.isLiteral || !words.slice(0, from).every(isOwn)) return false
+  if (words.some(word => expandsIndex(program.text, word))) return false
   if (pattern.type === 'prefix') return isSame(words.slice(from), pattern.words, false)
   return from === 0 && matchesPieces(raw, pattern.pieces)
 }

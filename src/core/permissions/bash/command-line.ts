@@ -120,6 +120,8 @@ function parseNested(text: string, depth: number, isDocument = false): CommandLi
       words.push(target)
     } else if (operator === '<<' || operator === '<<-') {
       isPlain = false
+      // The shell takes `$X` for a delimiter as it is written.
+      if (!target.isLiteral) isClear = false
       open.push({ delimiter: target.text, isQuoted: target.isQuoted, isIndented: operator === '<<-' })
     } else {
       const isCopy = operator.endsWith('&') && /^([0-9]|-)$/.test(target.text)

@@ -7,13 +7,22 @@ const runners = new Set(
 )
 
 /** Programs that read commands, or run one of their arguments as a command line. */
-const shells = new Set('sh bash dash ash zsh ksh mksh fish rbash busybox toybox eval trap'.split(' '))
+const shells = new Set('sh bash dash ash zsh ksh mksh fish rbash busybox toybox eval trap source .'.split(' '))
 
 /** Programs that run some of their arguments, wherever these begin. */
 const others = new Set(
   `su runuser ssh script watch parallel flock chroot unshare nsenter systemd-run at batch entr find fd fdfind tmux
-  screen nix-shell gosu su-exec tini dumb-init gdb`.split(/\s+/),
+  screen nix-shell gosu su-exec tini dumb-init gdb mapfile readarray compgen complete`.split(/\s+/),
 )
+
+/** Commands of the shell that expand what stands in the index of a variable they are given, quoted or not: `a[$(ls)]`. */
+const indexing = new Set(
+  '[ [[ test printf read let declare typeset local export readonly unset wait getopts'.split(' '),
+)
+
+/** Whether a command runs what is hidden in a word of it. */
+export const expandsIndex = (program: string, { text }: Word): boolean =>
+  indexing.has(program) && text.includes('[') && /[$`]/.test(text)
 
 const keywords = new Set('if then elif else while until do ! {'.split(' '))
 
@@ -81,6 +90,7 @@ export function listPossible(text: string): Possible {
       if (!program) continue
       candidates.push({ words, from: at, isAnywhere: false })
       const name = program.isLiteral && program.text !== '{}' ? baseName(program.text) : undefined
+      for (const word of words) if (expandsIndex(name ?? '', word)) takeText(word.text, depth)
       programs.push(name)
       if (name === undefined) isSeen = false
       else if (shells.has(name)) takeShell(words, at, depth)
