@@ -1,5 +1,5 @@
 import { inTransaction } from '../../db/open.ts'
-import { deleteQueued, dropQueue, findQueued, holdQueue, listQueued } from '../../db/queued-messages.ts'
+import { deleteQueued, dropQueue, findQueued, firstQueued, holdQueue, listQueued } from '../../db/queued-messages.ts'
 import { ApiError } from '../../errors.ts'
 import type { MessagePart } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
@@ -24,8 +24,7 @@ export const listQueue = ({ db, steerings }: Runtime, threadId: string): Waiting
   }))
 
 /** Whether a queue waits until someone says go. */
-export const isQueueStopped = ({ db }: Runtime, threadId: string): boolean =>
-  listQueued(db, threadId)[0]?.isHeld ?? false
+export const isQueueStopped = ({ db }: Runtime, threadId: string): boolean => firstQueued(db, threadId)?.isHeld ?? false
 
 /** Takes a message back. Throws message_not_found, and conflict for one that the agent has got meanwhile. */
 export function takeBack({ db, steerings }: Runtime, threadId: string, id: string): void {
