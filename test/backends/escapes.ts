@@ -265,7 +265,7 @@ export function describeEscapes(
         const { stdout, stderr } = await runCommand(environment, {
           command: ['python3', '-c', `${prelude}${program}\nprint('held')`],
           env,
-          timeoutMs: 20_000,
+          timeoutMs: 50_000,
         })
         expect([stdout, stderr]).toEqual(['held\n', ''])
         expect(readFileSync(join(directory, 'target'), 'utf8')).toBe(secret)
