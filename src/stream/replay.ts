@@ -10,9 +10,19 @@ import { project, type StreamProfile } from './project.ts'
  */
 export function replayFrames(messageId: string, parts: readonly MessagePart[], profile: StreamProfile): Uint8Array {
   const start: Chunk = { type: 'start', messageId }
-  const chunks = [start, ...replayParts(parts).flatMap(chunk => project(chunk, profile) ?? [])]
+  const shown = profile === 'ai-7' ? parts : parts.map(part => (isAsking(part, profile) ? withoutApproval(part) : part))
+  const chunks = [start, ...replayParts(shown).flatMap(chunk => project(chunk, profile) ?? [])]
   return new TextEncoder().encode(chunks.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join(''))
 }
+
+/**
+ * All that was asked is answered when a run goes on, and only version 7 can be told so: others would ask their user again. In
+ * the contract's profile each approval is a question.
+ */
+const isAsking = ({ state }: MessagePart, profile: StreamProfile): boolean =>
+  profile === 'contract' || state === 'approval-requested'
+
+const withoutApproval = ({ approval: _, ...part }: MessagePart): MessagePart => part
 
 /** The chunks that make these stored parts. */
 export const replayParts = (parts: readonly MessagePart[]): Chunk[] =>

@@ -133,3 +133,21 @@ describe('an answer by chat', () => {
     expect((await goOn(approve(false, 'x'.repeat(1000)))).status).toBe(200)
   })
 })
+
+test.each([
+  ['contract', []],
+  ['full', []],
+  ['ai-7', ['tool-approval-request', 'tool-approval-response']],
+] as const)('a client that resumes with %s while an approved call runs is asked nothing', async (stream, expected) => {
+  careful()
+  const { ids, approvals, answer, settles } = await ask([bash('touch one')], { stream })
+  const gate = Promise.withResolvers<void>()
+  model.play(() => gate.promise.then(() => ({ text: 'Done.' })))
+  await answer(approvals[0])
+  const resumed = await app.request('GET', `/v1/chat/careful/${ids.sandboxId}/stream`)
+  gate.resolve()
+  const types = (await readChunks(resumed)).map(({ type }: any) => type as string)
+  expect(types.filter(type => type.includes('approval'))).toEqual([...expected])
+  expect(types).toContain('tool-output-available')
+  await settles()
+})
