@@ -1,7 +1,7 @@
 // A page of an app: `useChat` and buttons. What it is to do stands in its address, so that a reload is the same page again.
 import { useChat } from '@ai-sdk/react'
 import * as ai from 'ai'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import type { PageOptions } from './browser.ts'
 
@@ -69,7 +69,14 @@ function Chat({ thread }: { thread: Thread }) {
   const show = (found: Thread) => {
     setQueue(found.queue ?? [])
     chat.setMessages(found.messages)
-    if (found.status === 'streaming') void chat.resumeStream()
+    if (found.status === 'streaming') void resume()
+  }
+  const latest = useRef(chat.messages)
+  latest.current = chat.messages
+  /** The reply may have ended between the look at the thread and this: then the thread has it. */
+  const resume = async () => {
+    await chat.resumeStream()
+    if (latest.current.at(-1)?.role === 'user') show(await readThread())
   }
 
   // Others may answer what waits, and queued messages get their turn: the page asks the thread, and comes back to the reply.

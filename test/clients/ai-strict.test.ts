@@ -18,11 +18,8 @@ async function scene(ai: Ai) {
 }
 
 /** Fields of a client's own that the server does not store. */
-/** The parts but those that the contract's stream leaves out. */
 const shown = (message: UIMessage | undefined) =>
-  message?.parts
-    .filter(({ type }) => !/^(file|source-url|data-)/.test(type))
-    .map(({ type, ...part }: any) => [type, part.state, part.input, part.output, part.errorText, part.text])
+  message?.parts.map(({ type, ...part }: any) => [type, part.state, part.input, part.output, part.errorText, part.text])
 
 test('the versions are those that were asked for', () => {
   expect(versions.map(({ version }) => version)).toEqual(['5.0.0', '5.0.35', '6.0.0', '6.0.326', '7.0.0', '7.0.173'])
