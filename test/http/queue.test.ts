@@ -117,6 +117,29 @@ describe('a message for a busy thread that may wait', () => {
     expect(await contents(app, thread.ids)).toEqual(['user: one', 'assistant: (one)', 'user: two', 'assistant: (two)'])
   })
 
+  test('has one turn when it is sent again after its reply, and another when that is not whole', async () => {
+    const thread = await busyThread()
+    await thread.post('two', 'm2')
+    await thread.post('fail', 'm3')
+    await thread.next()
+    await thread.next()
+    await thread.finish()
+    for (const [text, id] of [
+      ['one', 'm1'],
+      ['two', 'm2'],
+    ] as const) {
+      const { status, body } = await thread.post(text, id)
+      expect([status, body]).toEqual([202, { ...thread.ids, status: 'running', messageId: id }])
+    }
+    expect(gates).toHaveLength(3)
+    await thread.post('fail', 'm3', { mode: 'background' })
+    await until(() => gates.length === 4)
+    await thread.finish()
+    await thread.post('two', 'm2', { mode: 'background', trigger: 'regenerate-message' })
+    await until(() => gates.length === 5)
+    await thread.finish()
+  })
+
   test('is taken back by its id', async () => {
     const thread = await busyThread()
     await thread.post('two', 'm2')

@@ -12,7 +12,7 @@ import { type Asked, findQuestion, type Identified, identify, type PostedMessage
 import { cutThread } from './branches.ts'
 import { choosePlace } from './chat-place.ts'
 import type { ChatRequest } from './chat-request.ts'
-import { enqueueChat } from './enqueue-chat.ts'
+import { enqueueChat, findAnswered } from './enqueue-chat.ts'
 import { leaveOpenCalls, takeBackCalls } from './leave-calls.ts'
 import { planTurn } from './plan-turn.ts'
 import { continuePosted, isContinuation, type WaitingChat } from './posted-answers.ts'
@@ -64,8 +64,10 @@ export async function startChat(
   const { id, sandboxId } = thread
   if (request.whenBusy === undefined || request.whenBusy === 'reject') {
     while (runtime.runs.activeOn(id)) await runtime.runs.supersede(id)
-  } else if (isBusy(runtime, thread)) {
-    return enqueueChat(runtime, caller, slug, thread, asked, identified)
+  } else {
+    if (isBusy(runtime, thread)) return enqueueChat(runtime, caller, slug, thread, asked, identified)
+    const answered = findAnswered(runtime, thread, asked)
+    if (answered) return answered
   }
   const { agent, engine } = chooseAgent(runtime, current, sandbox)
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.

@@ -1,8 +1,10 @@
-import { findPlace, lastMessages } from '../../db/messages.ts'
+import type { Database } from 'bun:sqlite'
+import { findMessage, findPlace, lastMessages, nextMessages } from '../../db/messages.ts'
 import { findQueued } from '../../db/queued-messages.ts'
 import { ApiError } from '../../errors.ts'
 import type { Thread } from '../../model/thread.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
+import { objectOf } from '../../read/json.ts'
 import type { Caller } from '../access/caller.ts'
 import { type Enqueued, enqueue } from '../queue/enqueue.ts'
 import type { Runtime } from '../runtime.ts'
@@ -30,7 +32,8 @@ export function enqueueChat(
   const isInThread = (messageId: string) => findPlace(db, id, messageId) !== undefined
   if (isInThread(last.id)) {
     // The client asks again whether its message was taken.
-    if (isAnsweredNow(runtime, id, last)) return { ...place, status: 'running' }
+    const isTaken = isAnsweredNow(runtime, id, last) || isAnswered(db, id, last)
+    if (isTaken) return { ...place, status: 'running' }
     throw unqueued()
   }
   const isKnown = (messageId: string) => isInThread(messageId) || findQueued(db, id, messageId) !== undefined
@@ -46,7 +49,7 @@ export function enqueueChat(
   })
 }
 
-/** Whether the active run, answers this very message: its own, or one that has steered it. */
+/** Whether the active run answers this very message: its own, or one that has steered it. */
 function isAnsweredNow({ db, runs }: Runtime, threadId: string, { id, parts }: StoredMessage): boolean {
   const newest = lastMessages(db, threadId, NEWEST)
   const replyId = runs.activeOn(threadId)?.messageId
@@ -57,6 +60,26 @@ function isAnsweredNow({ db, runs }: Runtime, threadId: string, { id, parts }: S
 
 /** More than one turn takes in practice. */
 const NEWEST = { messages: 100, characters: 8 * 1024 * 1024 }
+
+/** Finds that this very message has a whole reply already, in a thread that is free: it was sent again. */
+export function findAnswered(
+  { db }: Runtime,
+  { id, sandboxId }: Thread,
+  { prompt, isAgain, replaces }: Asked,
+): Enqueued | undefined {
+  const last = prompt.findLast(({ role }) => role === 'user')
+  const isSentAgain = last && !isAgain && replaces === undefined && isAnswered(db, id, last)
+  return isSentAgain ? { sandboxId, threadId: id, status: 'running', messageId: last.id } : undefined
+}
+
+/** Whether a message of the thread has these parts, and behind it a reply that is whole or waits for answers. */
+function isAnswered(db: Database, threadId: string, { id, parts }: StoredMessage): boolean {
+  const found = findMessage(db, threadId, id)
+  const place = found && Bun.deepEquals(found.parts, parts) ? findPlace(db, threadId, id) : undefined
+  const later = place && nextMessages(db, threadId, NEWEST, { after: place.position })
+  const reply = later?.messages.find(({ role }) => role === 'assistant')
+  return reply !== undefined && objectOf(reply.metadata)?.status === undefined
+}
 
 const unqueued = () =>
   new ApiError('run_active', 'This thread has a reply under way, and only a new message can wait for its end.')
