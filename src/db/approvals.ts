@@ -92,16 +92,17 @@ export function useApproval(db: Database, id: string): void {
   db.query('update approvals set used_at = $now where id = $id and used_at is null').run({ id, now: now() })
 }
 
-/** What people have approved for a budget of a sandbox, or of an agent in all its sandboxes, in USD. */
+/** What people have approved for a budget of a reply, of a sandbox, or of an agent in all its sandboxes, in USD. */
 export const sumRaises = (
   db: Database,
   budget: string,
-  { teamId, sandboxId, agentSlug }: { teamId: string; sandboxId?: string; agentSlug?: string },
+  of: { teamId: string; sandboxId?: string; agentSlug?: string; messageId?: string },
 ): number =>
   db
     .query<{ usd: number }, Record<string, string | null>>(
       `select coalesce(sum(json_extract(input, '$.moreUsd')), 0) as usd from approvals
        where kind = 'budget' and status = 'approved' and team_id = $teamId and json_extract(input, '$.budget') = $budget
-         and ($sandboxId is null or sandbox_id = $sandboxId) and ($agentSlug is null or agent_slug = $agentSlug)`,
+         and ($sandboxId is null or sandbox_id = $sandboxId) and ($agentSlug is null or agent_slug = $agentSlug)
+         and ($messageId is null or message_id = $messageId)`,
     )
-    .get({ teamId, budget, sandboxId: sandboxId ?? null, agentSlug: agentSlug ?? null })?.usd ?? 0
+    .get({ budget, sandboxId: null, agentSlug: null, messageId: null, ...of })?.usd ?? 0

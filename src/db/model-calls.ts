@@ -20,6 +20,7 @@ export const insertModelCall = (db: Database, call: ModelCall): void =>
 export function spentUsd(db: Database, scope: SpentScope): number {
   const columns: Readonly<Record<string, string>> = {
     runId: 'run_id = $runId',
+    replyId: 'run_id in (select id from runs where thread_id = $threadId and message_id = $replyId)',
     threadId: 'thread_id = $threadId',
     sandboxId: 'sandbox_id = $sandboxId',
     teamId: 'team_id = $teamId',

@@ -4,12 +4,15 @@ import type { Spender, SpentScope } from '../model/usage.ts'
 
 /** What a run's calls may cost, in USD. Absent: no limit. */
 export interface RunBudgets {
+  /** For the run, and the runs before it that its reply is of. */
   maxBudgetUsd?: number
   /** For the run and all that its sandbox has spent before. */
   maxSandboxBudgetUsd?: number
   /** For the run and all that its agent has spent before, in every sandbox. */
   maxAgentBudgetUsd?: number
 }
+
+export const runBudgetNames = ['maxBudgetUsd', 'maxSandboxBudgetUsd', 'maxAgentBudgetUsd'] as const
 
 /** The operator's own limits, in USD. Absent or 0: no limit. Days are of UTC. */
 export interface OperatorBudgets {
@@ -40,6 +43,9 @@ export interface BudgetRefusal {
 /** Explains it to a user, with the code first. */
 export const explainRefusal = ({ reason }: BudgetRefusal): string => `budget_exceeded: ${reason}`
 
+/** `replyId`: the run goes on with this reply of its thread, which other runs began. */
+export type BudgetSpender = Spender & { replyId?: string }
+
 /** Money that is held for a call that has not ended. */
 export interface Reservation {
   release(): void
@@ -52,7 +58,7 @@ export interface Budgets {
    * not spent. Resolves to a refusal when a budget is used up. Rejects when `signal` aborts while it waits.
    */
   reserve(
-    spender: Spender,
+    spender: BudgetSpender,
     budgets: RunBudgets,
     mostUsd: number,
     signal: AbortSignal,
@@ -125,11 +131,13 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
   }
 }
 
-function listLimits(spender: Spender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
-  const { teamId, keyId = null, agentSlug, sandboxId, threadId, runId } = spender
+function listLimits(spender: BudgetSpender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
+  const { teamId, keyId = null, agentSlug, sandboxId, threadId, runId, replyId } = spender
+  // A turn that waited goes on in another run, with what its budget has left.
+  const turn = replyId === undefined ? { runId } : { threadId, replyId }
   const from = new Date().toISOString().slice(0, 10)
   const all: [string, SpentScope, number | undefined, budget?: keyof RunBudgets][] = [
-    ['The run', { runId }, budgets.maxBudgetUsd, 'maxBudgetUsd'],
+    ['The run', turn, budgets.maxBudgetUsd, 'maxBudgetUsd'],
     ['The sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd, 'maxSandboxBudgetUsd'],
     ['The agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd, 'maxAgentBudgetUsd'],
     ['The thread', { threadId }, operator.threadUsd || undefined],

@@ -1,8 +1,7 @@
-import type { Spender } from '../model/usage.ts'
-import type { RunBudgets } from './budgets.ts'
+import type { BudgetSpender, RunBudgets } from './budgets.ts'
 
 /** A run that may call a model: whom it is for, and what its calls may be. */
-export interface GatewayRun extends Spender {
+export interface GatewayRun extends BudgetSpender {
   /** `provider/model`. */
   model: string
   budgets: RunBudgets

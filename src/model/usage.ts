@@ -29,6 +29,8 @@ export interface ModelCall extends Spender {
 /** The calls that a budget sums up. */
 export type SpentScope =
   | { runId: string }
+  /** Of every run that made a part of a reply. */
+  | { threadId: string; replyId: string }
   | { threadId: string }
   | { sandboxId: string }
   | { teamId: string; agentSlug: string }

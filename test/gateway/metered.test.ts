@@ -112,10 +112,10 @@ test('a turn to which a budget refused a call has failed, unless it was cancelle
 test('a turn that may ask waits for more of a budget that can be raised, and fails for any other', async () => {
   const { budget: _, ...ofOperator } = spent
   const input = { budget: 'maxSandboxBudgetUsd', limitUsd: 2, spentUsd: 3, moreUsd: 2 }
-  for (const [refusal, events, status] of [
-    [spent, ['tool-call', 'approval-request'], 'waiting'],
-    [ofOperator, [], 'failed'],
-    [{ ...spent, limitUsd: 0 }, [], 'failed'],
+  for (const [refusal, maxSandboxBudgetUsd, events, status] of [
+    [spent, 2, ['tool-call', 'approval-request'], 'waiting'],
+    [ofOperator, 2, [], 'failed'],
+    [spent, 0, [], 'failed'],
   ] as const) {
     const { model } = fakeModel(never, refusal)
     async function* refused(): Events {
@@ -123,7 +123,7 @@ test('a turn that may ask waits for more of a budget that can be raised, and fai
       model.access()
       return { status: 'failed' }
     }
-    const turn = metered(refused(), model, never, 'budget-1')
+    const turn = metered(refused(), model, never, { callId: 'budget-1', budgets: { maxSandboxBudgetUsd } })
     const seen: EngineEvent[] = []
     let step = await turn.next()
     for (; !step.done; step = await turn.next()) if (step.value.type !== 'usage') seen.push(step.value)

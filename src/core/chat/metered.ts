@@ -1,4 +1,4 @@
-import { explainRefusal } from '../../gateway/budgets.ts'
+import { explainRefusal, type RunBudgets } from '../../gateway/budgets.ts'
 import type { EngineEnd, EngineEvent } from '../../plugin-api/index.ts'
 import type { LazySession } from './lazy-session.ts'
 import type { TurnEvents } from './turn-events.ts'
@@ -6,16 +6,23 @@ import type { TurnEvents } from './turn-events.ts'
 /** The call by which the server asks whether a run may spend more. No model makes it. */
 export const BUDGET_TOOL = 'Budget'
 
+/** How a turn asks for more money. */
+export interface BudgetQuestion {
+  callId: string
+  /** As they are without what was approved: approved, a turn goes on with as much more. */
+  budgets: RunBudgets
+}
+
 /**
  * Passes a turn on with what its model calls use among its events: the gateway's own count, as soon as it is known, also
  * when the turn is cancelled or throws. After `signal` no call goes on. A turn fails when a budget has refused it a call,
- * or waits for an approval by the call `budgetCallId` when that is given and the budget is one that can be raised.
+ * or asks the question when that is given and the budget is one that can be raised.
  */
 export async function* metered(
   events: TurnEvents,
   model: LazySession,
   signal: AbortSignal,
-  budgetCallId?: string,
+  question?: BudgetQuestion,
 ): TurnEvents {
   const usage = (): EngineEvent[] => {
     const used = model.takeUsage()
@@ -36,7 +43,7 @@ export async function* metered(
       if (step.done) {
         await model.close()
         yield* usage()
-        return yield* refused(step.value, model, budgetCallId)
+        return yield* refused(step.value, model, question)
       }
       yield* usage()
       // The gateway has counted what the engine says here.
@@ -71,15 +78,16 @@ function watchAbort(signal: AbortSignal): (next: Promise<unknown>) => Promise<bo
 function* refused(
   end: EngineEnd,
   { refusal }: LazySession,
-  callId: string | undefined,
+  question: BudgetQuestion | undefined,
 ): Generator<EngineEvent, EngineEnd> {
   if (!refusal || end.status === 'cancelled') return end
   const { budget, limitUsd, spentUsd, reason } = refusal
-  if (callId === undefined || budget === undefined || limitUsd === 0) {
+  const moreUsd = budget && question?.budgets[budget]
+  if (!question || !budget || !moreUsd) {
     return { status: 'failed', error: { code: 'budget_exceeded', message: explainRefusal(refusal) } }
   }
-  // Approved, it goes on with as much as it had.
-  yield { type: 'tool-call', callId, name: BUDGET_TOOL, input: { budget, limitUsd, spentUsd, moreUsd: limitUsd } }
+  const { callId } = question
+  yield { type: 'tool-call', callId, name: BUDGET_TOOL, input: { budget, limitUsd, spentUsd, moreUsd } }
   yield { type: 'approval-request', callId, reason }
   return { status: 'waiting' }
 }

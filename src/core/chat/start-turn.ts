@@ -11,7 +11,6 @@ import type { RunInit } from '../../runs/run-init.ts'
 import { withOperatorChoices } from '../agents/operator-choices.ts'
 import { steeringParts, takeSteered } from '../queue/take-steered.ts'
 import type { Runtime } from '../runtime.ts'
-import { withRaises } from './budget-approvals.ts'
 import { createRecord } from './record-calls.ts'
 import type { RunPlace, RunRequest, RunWork } from './run-request.ts'
 import { runTurn } from './turn.ts'
@@ -33,8 +32,7 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...(thread.engineSessionId !== undefined && work.keepsSession && { engineSessionId: thread.engineSessionId }),
   }
   const bounds = limitToAgent(agent.options, options)
-  const { turnOptions, chatRules, profile } = bounds
-  const budgets = withRaises(runtime.db, bounds.budgets, { ...sandbox, agentSlug: agent.slug })
+  const { turnOptions, budgets, chatRules, profile } = bounds
   const clientTools = engine.supports?.includes('clientTools') ? bounds.clientTools : {}
   const steering = engine.supports?.includes('steering') ? runtime.steerings.open(thread.id) : undefined
   const chat = {

@@ -8,7 +8,7 @@ import { type LogLine, logAgent } from '../agents/agent-log.ts'
 import { createPermissions, type PermissionsInit, type RuleOptions } from '../permissions/decide.ts'
 import type { RunSteering, Runtime } from '../runtime.ts'
 import { prepareAttachments, withAttachments } from './attachments.ts'
-import { toBudgetCallId } from './budget-approvals.ts'
+import { toBudgetCallId, withRaises } from './budget-approvals.ts'
 import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
@@ -88,8 +88,8 @@ export async function* runTurn(
   const identified = withOwnCallIds(events, listCallIds([...history, ...prompt]), reply)
   try {
     const asksForBudget = agent.options.onBudget === 'ask' && engine.supports?.includes('approvals')
-    const budgetCallId = asksForBudget ? toBudgetCallId(runId) : undefined
-    return yield* metered(logged(withShownParts(identified, reply), addLine), model, signal, budgetCallId)
+    const question = asksForBudget ? { callId: toBudgetCallId(runId), budgets: chat.budgets } : undefined
+    return yield* metered(logged(withShownParts(identified, reply), addLine), model, signal, question)
   } finally {
     if (sandbox.bundle !== undefined) {
       const text = await takeToolsLog(environment)
@@ -130,8 +130,10 @@ async function* tellAttachments(turn: Turn, files: EngineContext['environment'][
   return { ...turn, history: messages.slice(0, length), prompt: messages.slice(length) }
 }
 
-function openModel({ gateway, backends }: Runtime, chat: ChatTurn, runId: string) {
-  const { agent, sandbox, threadId, budgets, keyId, turn } = chat
+function openModel({ db, gateway, backends }: Runtime, chat: ChatTurn, runId: string) {
+  const { agent, sandbox, threadId, keyId, turn } = chat
+  const { continues } = turn
+  const replyId = continues?.isLate ? undefined : continues?.reply.id
   const hasOwnEgress = backends.get(sandbox.backend)?.egress === 'own'
   return gateway.open({
     teamId: sandbox.teamId,
@@ -139,7 +141,8 @@ function openModel({ gateway, backends }: Runtime, chat: ChatTurn, runId: string
     sandboxId: sandbox.id,
     threadId,
     runId,
-    budgets,
+    ...(replyId !== undefined && { replyId }),
+    budgets: withRaises(db, chat.budgets, { ...sandbox, agentSlug: agent.slug }, replyId),
     inside: { environmentId: sandbox.environmentId, via: hasOwnEgress ? 'public' : 'relay' },
     ...(keyId !== undefined && { keyId }),
     ...(turn.model !== undefined && { model: turn.model }),
