@@ -92,9 +92,10 @@ async function leaveAnswer(conversation: IdleConversation): Promise<void> {
   const { answer } = conversation
   if (!answer) return
   delete conversation.answer
-  answer.abandon()
   const left = answer.listen({ permissions: { decide: () => ({ decision: 'deny' }) }, clientTools: {}, emit: () => {} })
+  // First: a program that reads a refusal calls its model with it.
   conversation.interrupt()
+  answer.abandon()
   if (!(await settlesWithin(INTERRUPT_MS, left))) await conversation.program.kill()
 }
 
