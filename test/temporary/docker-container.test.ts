@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { importDebian } from '../support/docker-images.ts'
 import { useDockerd } from '../support/dockerd.ts'
 import { executable, patiently } from '../support/server.ts'
+import { withoutProgress } from './progress.ts'
 
 patiently()
 
@@ -39,7 +40,7 @@ async function job(host: Record<string, unknown>, user: string) {
   const { StatusCode: code } = await ask('POST', `/containers/${Id}/wait`)
   const said: string = await ask('GET', `/containers/${Id}/logs?stdout=1`)
   await ask('DELETE', `/containers/${Id}?v=1`)
-  return { code, said: said.replaceAll('\r\n', '\n') }
+  return { code, said: withoutProgress(said).replaceAll('\r\n', '\n') }
 }
 
 describe.if(process.getuid?.() === 0)('in a container of Docker', () => {

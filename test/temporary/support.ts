@@ -3,6 +3,7 @@ import { existsSync, globSync, readdirSync, realpathSync, rmSync } from 'node:fs
 import { join } from 'node:path'
 import { leftovers } from '../support/leftovers.ts'
 import { type CommandResult, executable, patiently, plainEnvironment, temporaryDirectory } from '../support/server.ts'
+import { withoutProgress } from './progress.ts'
 
 export interface RunOptions {
   stdin?: string
@@ -38,7 +39,7 @@ export function useOneOffs(): OneOffs {
     async run(args, options) {
       const child = oneOffs.spawn(args, options)
       const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-      return { code, stdout, stderr }
+      return { code, stdout, stderr: withoutProgress(stderr) }
     },
     left: async () => {
       // Of those that had been killed while they looked what they may limit.
