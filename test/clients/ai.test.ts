@@ -81,10 +81,10 @@ describe.each(versions)('ai $version', ({ ai }) => {
   test('a second client, come in mid-run, has the whole reply', async () => {
     const { join, hydrate } = await scene(ai)
     const first = join()
-    const sending = first.sendMessage({ text: '/slow 40' })
+    const sending = first.sendMessage({ text: '/slow 80' })
     await first.untilSaid('5 ')
     const thread = await hydrate()
-    expect([thread.status, thread.messages.map(textOf)]).toEqual(['streaming', ['/slow 40']])
+    expect([thread.status, thread.messages.map(textOf)]).toEqual(['streaming', ['/slow 80']])
     const second = join(thread.messages)
     const resuming = second.resumeStream()
     await second.untilSaid('5 ')
@@ -92,7 +92,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     await Promise.all([sending, resuming])
     for (const chat of [first, second]) {
       expect([chat.status, chat.error, chat.messages.length]).toEqual(['ready', undefined, 2])
-      expect(countTo(textOf(chat.lastMessage))).toEqual(numbers(40))
+      expect(countTo(textOf(chat.lastMessage))).toEqual(numbers(80))
     }
     expect(second.lastMessage?.parts).toEqual(first.lastMessage!.parts)
     expect(second.lastMessage?.metadata).toEqual(first.lastMessage!.metadata as object)
@@ -101,12 +101,12 @@ describe.each(versions)('ai $version', ({ ai }) => {
   test('a client whose own request was stopped comes back to the same run', async () => {
     const { join } = await scene(ai)
     const chat = join()
-    const sending = chat.sendMessage({ text: '/slow 12' })
+    const sending = chat.sendMessage({ text: '/slow 60' })
     await chat.untilSaid('3 ')
     await Promise.all([chat.stop(), sending])
     const returning = join(chat.messages.slice(0, 1))
     await returning.resumeStream()
-    expect(countTo(textOf(returning.lastMessage))).toEqual(numbers(12))
+    expect(countTo(textOf(returning.lastMessage))).toEqual(numbers(60))
     expect(returning.status).toBe('ready')
   })
 
@@ -168,7 +168,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
   test('reads a reconnected stream without a chat around it', async () => {
     const { join, sandboxId } = await scene(ai)
     const chat = join()
-    const sending = chat.sendMessage({ text: '/slow 20' })
+    const sending = chat.sendMessage({ text: '/slow 60' })
     await chat.untilSaid('2 ')
     const transport = new ai.DefaultChatTransport<UIMessage>({
       api: `${server.url}/v1/chat/echo`,
@@ -176,7 +176,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     })
     const stream = await transport.reconnectToStream({ chatId: sandboxId })
     const messages = await Array.fromAsync(ai.readUIMessageStream<UIMessage>({ stream: stream! }))
-    expect(countTo(textOf(messages.at(-1)))).toEqual(numbers(20))
+    expect(countTo(textOf(messages.at(-1)))).toEqual(numbers(60))
     await sending
     expect(await transport.reconnectToStream({ chatId: sandboxId })).toBeNull()
     expect(await transport.reconnectToStream({ chatId: 'sandbox-echo' })).toBeNull()

@@ -11,7 +11,7 @@ async function twoPages(ai: Ai, whenBusy: string) {
   const id = crypto.randomUUID()
   const open = (body: object) => headlessChat(ai, { api: `${app.url}/v1/chat/echo`, key: app.key, id, body })
   const [one, two] = [open({}), open({ whenBusy })]
-  const working = one.sendMessage({ text: '/slow 20\nend' })
+  const working = one.sendMessage({ text: '/slow 60\nend' })
   await one.kept.until(() => textOf(one.lastMessage).startsWith('1 2'))
   return { one, two, working }
 }
@@ -22,7 +22,7 @@ describe.each(versions)('ai $version in a busy thread', ({ ai }) => {
     await two.sendMessage({ text: '$ until test -e /tmp/go; do sleep 0.05; done\nsecond' })
     expect([two.status, two.error, two.messages.length]).toEqual(['ready', undefined, 1])
     await working
-    expect(textOf(one.lastMessage)).toEndWith('20 end')
+    expect(textOf(one.lastMessage)).toEndWith('60 end')
     const { sandboxId, threadId } = one.lastMessage!.metadata as { sandboxId: string; threadId: string }
     const thread = `/v1/sandboxes/${sandboxId}/threads/${threadId}`
     await until(async () => (await app.ask('GET', thread)).body.messages.length === 3)
@@ -38,6 +38,6 @@ describe.each(versions)('ai $version in a busy thread', ({ ai }) => {
     await two.sendMessage({ text: 'second' })
     expect([two.status, two.error, two.messages.length]).toEqual(['ready', undefined, 1])
     await working
-    expect([one.status, textOf(one.lastMessage)]).toEqual(['ready', expect.stringMatching(/20 second\nend$/)])
+    expect([one.status, textOf(one.lastMessage)]).toEqual(['ready', expect.stringMatching(/60 second\nend$/)])
   })
 })

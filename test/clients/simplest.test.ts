@@ -38,7 +38,7 @@ describe.each(versions)('ai $version, with an address and nothing else', ({ ai, 
   test('it comes back to its reply, not to another’s, and to nothing when nothing runs', async () => {
     const [a, b] = [join(ai), join(ai)]
     await b.sendMessage({ text: 'hello' })
-    const sending = a.sendMessage({ text: '/slow 12' })
+    const sending = a.sendMessage({ text: '/slow 60' })
     await a.untilSaid('2 ')
     const [againA, againB] = [
       join(ai, { id: a.id, messages: a.messages.slice(0, 1) }),
@@ -77,7 +77,7 @@ describe.each(versions)('ai $version, two chats of threads of one sandbox', ({ a
     const joinAt = (n: number) => join(ai, { body: places[n]!, ...of(places[n]!) })
     const [a, b] = [joinAt(0), joinAt(1)]
     await b.sendMessage({ text: 'hello' })
-    const sending = a.sendMessage({ text: '/slow 10' })
+    const sending = a.sendMessage({ text: '/slow 60' })
     await a.untilSaid('2 ')
     const [againA, againB] = [joinAt(0), joinAt(1)]
     againA.messages = a.messages.slice(0, 1)

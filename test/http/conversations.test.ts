@@ -113,7 +113,7 @@ describe('a chat with an id', () => {
   test('makes one sandbox for messages that come at once', async () => {
     const id = freshName()
     const made = app.environmentIds.length
-    const body = { id, messages: [say('/slow 20', 'm1')] }
+    const body = { id, messages: [say('/slow 60', 'm1')] }
     const answers = await Promise.all(Array.from({ length: 5 }, () => app.request('POST', '/v1/chat/echo', { body })))
     expect(app.environmentIds.length - made).toBe(1)
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
@@ -153,7 +153,7 @@ describe('its stream', () => {
   test('is found by its name, and is 204 when idle, unknown or not begun', async () => {
     const id = freshName()
     expect((await stream(id)).status).toBe(204)
-    const { response, runId, ...place } = await startChat(app, '/slow 12', { id })
+    const { response, runId, ...place } = await startChat(app, '/slow 60', { id })
     const resumed = await stream(id)
     expect([resumed.status, resumed.headers.get('x-run-id')]).toEqual([200, runId])
     for (const name of [place.threadId, place.sandboxId]) {
@@ -161,7 +161,7 @@ describe('its stream', () => {
       expect(other.headers.get('x-run-id')).toBe(runId)
       await other.body?.cancel()
     }
-    expect(textIn(await readChunks(resumed))).toBe('1 2 3 4 5 6 7 8 9 10 11 12 ')
+    expect(textIn(await readChunks(resumed))).toEndWith(' 59 60 ')
     await response.text()
     expect((await stream(id)).status).toBe(204)
   })
