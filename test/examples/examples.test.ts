@@ -16,7 +16,7 @@ beforeAll(async () => {
   server = await startServer({ flags: ['--plugin', plugin, '--agents', join(examples, 'engine-plugin/agents')] })
 })
 afterAll(async () => {
-  await server.stop()
+  await server.close()
   rmSync(directory, { recursive: true })
 })
 

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import { cleanUpAfterEach } from '../runs/support.ts'
 import { type ChatApp, chatApp } from './chat-app.ts'
 import { DOLLAR_A_TOKEN } from './support.ts'
+
+cleanUpAfterEach()
 
 /** Run, thread and usage must tell the same, whatever happened. */
 async function expectSameEverywhere(app: ChatApp, threadId: string, sandboxId: string, metadata: any) {
