@@ -10,8 +10,11 @@ import { until } from '../support/until.ts'
 
 const app = useApp()
 
-/** A request for a sandbox that is sent but for its last byte. */
-async function allButTheLastByte(bytes: number): Promise<Socket> {
+/** The last of a body come one by one: a body of which nothing comes is given up, which a busy machine would live to see. */
+const LAST_BYTES = 1000
+
+/** A request for a sandbox that is sent but for its last bytes. */
+async function allButTheLast(bytes: number): Promise<Socket> {
   const { hostname, port } = new URL(app.url)
   const socket = connect(Number(port), hostname)
   const head = [
@@ -21,7 +24,9 @@ async function allButTheLastByte(bytes: number): Promise<Socket> {
     `content-length: ${bytes}`,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
-  await new Promise<void>(resolve => socket.write(Buffer.alloc(bytes - 1, ' '), () => resolve()))
+  await new Promise<void>(resolve => socket.write(Buffer.alloc(bytes - LAST_BYTES, ' '), () => resolve()))
+  const trickle = setInterval(() => socket.write(' '), 500)
+  socket.on('close', () => clearInterval(trickle))
   return socket
 }
 
@@ -32,7 +37,7 @@ test('bodies share memory: one more is 503 with Retry-After, small ones and othe
   const ask = (body: Buffer<ArrayBuffer>, key = app.key) =>
     app.ask('POST', `/v1/sandboxes/${id}/exec`, undefined, { body, key })
   const other = createKey(app.runtime.db, { team: 'default', name: 'other' }).key
-  const held = await Promise.all(Array.from({ length: 6 }, () => allButTheLastByte(bounds.bodyBytes)))
+  const held = await Promise.all(Array.from({ length: 6 }, () => allButTheLast(bounds.bodyBytes)))
   await until(async () => (await ask(large)).status === 503)
   const refused = await ask(large)
   expect(codeOf(refused)).toBe('503 server_busy')
