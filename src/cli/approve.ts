@@ -9,7 +9,7 @@ export type AskVerdict = (approval: AskedCall) => Promise<Verdict>
 
 export type AskedCall = Pick<Approval, 'id' | 'tool' | 'input' | 'reason'>
 
-/** Makes a function that asks by `question`, which shows a text and gives the line that is typed; undefined: there is no more. */
+/** Makes a function that asks a person. `question` shows a text and resolves to the line that is typed, or to undefined at the end of the input. */
 export const askBy =
   (question: (text: string) => Promise<string | undefined>): AskVerdict =>
   async call => {

@@ -191,7 +191,7 @@ export function insertBefore(db: Database, threadId: string, message: StoredMess
   insertMessage(db, threadId, message, { runId: null, metadata: null, place: next?.position })
 }
 
-/** Adds a reply to the branch that was cut off first since its run began, and until a time. False when there is none. */
+/** Adds a reply to the first branch that was cut off between the start of its run and `until`. Returns false when there is no such branch. */
 const addToBranch = (
   db: Database,
   threadId: string,

@@ -17,7 +17,7 @@ export type Scene =
   | { does: 'wait for ever after a word' }
   /** Makes these calls in one answer, then says what it was told of them. For engines that support what they need. */
   | { does: 'call'; calls: readonly SceneCall[] }
-  /** In a turn that goes on after calls: says what it is told of them, after it made these again if it is told to. */
+  /** Plays in a turn that goes on after calls. It makes these calls again when it is asked to, then says what it was told of them. */
   | { does: 'go on'; calls: readonly SceneCall[] }
   /** Runs the command by a call of the tool Bash, then says the word if the user has said it meanwhile, else `nothing`. */
   | { does: 'heed'; command: string; word: string }

@@ -50,6 +50,6 @@ export function recoverRun(db: Database, row: RunRecord, lostSeqs: number): void
   prepareEnding(run, { status: 'interrupted', errorText: 'The server stopped during this reply.' }).store(db)
 }
 
-/** The chunks that begin a run, with the answers that it was given. An output that the server made is none of them. */
+/** The chunks that begin a run: its start and the answers that it was given. The output of a tool that the server ran is not an answer. */
 const opening =
   /^\{"type":"(?:start"|tool-approval-response"|tool-output-denied"|tool-output-(?:available|error)"(?!.*"providerExecuted":true\}$))/

@@ -6,7 +6,7 @@ import { project, type StreamProfile } from './project.ts'
 /**
  * The first frames for a client that resumes while a run goes on with an earlier reply: it begins with an empty message, so it
  * gets the stored parts again. The message's id tells it which message of its own these replace, in the contract profile too. The
- * frames have no id: whoever loses the connection among them begins anew.
+ * frames have no id, so a client that loses the connection among them begins anew.
  */
 export function replayFrames(messageId: string, parts: readonly MessagePart[], profile: StreamProfile): Uint8Array {
   const start: Chunk = { type: 'start', messageId }

@@ -60,7 +60,7 @@ export async function* withAttachments(
   return given
 }
 
-/** The same for messages that come while their run goes on. What cannot be given is told in the message alone. */
+/** Does the same for messages that steer a run. It yields no notices: the message itself says what could not be read. */
 export async function prepareAttachments(
   messages: readonly StoredMessage[],
   files: EnvironmentFiles,

@@ -7,8 +7,8 @@ export interface CheckedTurn {
 }
 
 /**
- * Takes back what a person has approved and the rules deny by now: whoever changed them meanwhile had the last word. In a
- * reply of its own, as after later messages, such a call is not shown.
+ * Denies the calls that a person has approved and that the rules deny by now: the rules may have changed since. A late
+ * answer has a reply of its own, which does not show such a call.
  */
 export function refuseApproved(turn: Turn, permissions: Permissions): CheckedTurn {
   const { continues } = turn

@@ -36,7 +36,7 @@ export function parseBashPattern(text: string): BashPattern {
   return { type: 'exact', text: first.trim(), commands, isPlain: line.isPlain && line.isClear }
 }
 
-/** `git * main:*` ends as `git * main*` does. */
+/** Drops the colon before a last `*`: the rule `git * main:*` means `git * main*`. */
 const toPiece = (piece: string, index: number, pieces: Pieces): string =>
   index === pieces.length - 2 && pieces.at(-1) === '' && piece.endsWith(':') ? piece.slice(0, -1) : piece
 
