@@ -1,17 +1,8 @@
 // See scripts/notices. The packages are read where `bun install` has put them; texts that no package carries are in licenses/.
-import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPackage, listEmbeddedPackages, readManifest } from './embedded-packages.ts'
 
-interface Manifest {
-  name: string
-  version: string
-  license?: string
-  author?: string | { name: string }
-  dependencies?: Record<string, string>
-  optionalDependencies?: Record<string, string>
-  peerDependencies?: Record<string, string>
-  peerDependenciesMeta?: Record<string, { optional?: boolean }>
-}
 interface Package {
   title: string
   license: string
@@ -21,38 +12,12 @@ interface Package {
 const root = join(import.meta.dir, '..')
 const output = join(root, 'src/cli/notices.txt')
 
-const readManifest = (directory: string): Manifest => JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
 const tidy = (text: string): string =>
   text
     .replaceAll('\r', '')
     .replace(/[ \t]+$/gm, '')
     .replace(/^\n+|\s+$/g, '')
 const licenseText = (name: string): string => tidy(readFileSync(join(import.meta.dir, 'licenses', name), 'utf8'))
-
-/** The directory of a package as seen from another one, by node's rule. */
-function find(name: string, from: string): string | undefined {
-  for (let at = from; at !== dirname(at); at = dirname(at)) {
-    const candidate = join(at, 'node_modules', name)
-    if (existsSync(join(candidate, 'package.json'))) return realpathSync(candidate)
-  }
-  return undefined
-}
-
-/** Follows what `directory` needs at run time; adds the directory of every package on the way to `found`. */
-function follow(directory: string, found: Set<string>): void {
-  const manifest = readManifest(directory)
-  const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = manifest
-  const peers = Object.keys(peerDependencies ?? {}).filter(name => !peerDependenciesMeta?.[name]?.optional)
-  for (const name of [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers]) {
-    const dependency = find(name, directory)
-    if (dependency === undefined && !optionalDependencies?.[name]) {
-      throw new Error(`${manifest.name} needs ${name}, which is not installed`)
-    }
-    if (dependency === undefined || found.has(dependency)) continue
-    found.add(dependency)
-    follow(dependency, found)
-  }
-}
 
 function describe(directory: string): Package {
   const { name, version, license = 'licence not declared', author } = readManifest(directory)
@@ -67,9 +32,7 @@ function describe(directory: string): Package {
 }
 
 function embeddedPackages(): Package[] {
-  const found = new Set<string>()
-  follow(root, found)
-  const packages = [...found].filter(directory => directory.includes('/node_modules/')).map(describe)
+  const packages = listEmbeddedPackages().map(describe)
   const unique = new Map(packages.map(one => [one.title, one]))
   return [...unique.values()].sort((a, b) => (a.title < b.title ? -1 : 1))
 }
@@ -84,7 +47,7 @@ function packageTexts(packages: Package[]): string[] {
 
 /** Bun's own licence page, less its links. */
 function bunLicense(): string {
-  const types = find('bun-types', root)
+  const types = findPackage('bun-types', root)
   if (types === undefined || readManifest(types).version !== Bun.version) throw new Error(`no bun-types ${Bun.version}`)
   return tidy(
     readFileSync(join(types, 'docs/project/license.mdx'), 'utf8')
