@@ -26,6 +26,7 @@ export const bounds = {
   /** Of a word of a closed list, as a mode or a type. */
   word: 100,
   name: 1000,
+  cron: 200,
   /** A moment or a day, as ISO 8601 writes it. */
   moment: 100,
   path: 4096,
@@ -33,6 +34,8 @@ export const bounds = {
   query: 1000,
 
   files: 10_000,
+  /** Of one request. */
+  forks: 100,
   variables: 1000,
   variableName: 256,
   /** Linux takes no single argument or variable of 128 KiB or more, its end included. */
@@ -64,6 +67,16 @@ export const bounds = {
 
   networkRules: 1000,
   networkRule: 300,
+
+  secrets: 500,
+  secretName: 100,
+  secret: 64 * KIB,
+  /** Of one agent, or of one sandbox's request. */
+  bindings: 100,
+  bindingHosts: 100,
+  bindingPaths: 100,
+  /** Of all bindings together as JSON: they are looked at with each connection. */
+  bindingsChars: 32 * KIB,
 
   mcpServers: 100,
   headers: 100,

@@ -48,6 +48,16 @@ export function isErrorCode(code: string): code is ErrorCode {
 /** After so many seconds a request that was refused by these may go through. */
 const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { rate_limit_exceeded: 1, server_busy: 1 }
 
+/** The limit on callers that was reached, for the answer's headers. */
+export interface ReachedLimit {
+  /** As `key.requests`. */
+  limit: string
+  count: number
+  /** Of a rate; 0 for what is counted at once. */
+  periodMs: number
+  retryAfterSeconds: number
+}
+
 /** The only error a caller sees. `details` is shown to the caller too, beside code and message: never put a secret there. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
@@ -56,6 +66,7 @@ export class ApiError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly details: Readonly<Record<string, unknown>> = {},
+    readonly reached?: ReachedLimit,
   ) {
     super(message)
   }
@@ -66,7 +77,7 @@ export class ApiError extends Error {
 
   /** Undefined where trying again is of no use, or nobody knows when it is. */
   get retryAfterSeconds(): number | undefined {
-    return retryAfterSeconds[this.code]
+    return this.reached?.retryAfterSeconds ?? retryAfterSeconds[this.code]
   }
 
   /** The error body of every endpoint: clients read `error.message`, `error.code` or the top-level `message`. */

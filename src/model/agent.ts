@@ -1,5 +1,6 @@
-import type { ClientTool, Limits, TurnOptions } from '../plugin-api/index.ts'
+import type { ClientTool, Isolation, Limits, TurnOptions } from '../plugin-api/index.ts'
 import type { StreamProfile } from '../stream/project.ts'
+import type { SecretBinding } from './secret.ts'
 
 /** What each sandbox of an agent starts with. */
 export interface AgentSandbox {
@@ -11,9 +12,13 @@ export interface AgentSandbox {
   base?: string
   /** For docker. */
   image?: string
+  /** For docker: one of the runtimes that the operator offers. */
+  runtime?: string
   /** For e2b. */
   template?: string
   limits: Limits
+  /** It is isolated at least so. */
+  isolation?: Isolation
   /** Time to live since the last use, for a sandbox whose request sets none. */
   timeoutMs?: number
 }
@@ -49,14 +54,18 @@ export interface AgentDefinition {
   systemPrompt?: string
   sandbox: AgentSandbox
   options: AgentOptions
+  /** What each new sandbox may use at some hosts. */
+  secrets?: readonly SecretBinding[]
 }
 
 export interface Agent extends AgentDefinition {
   id: string
   teamId: string
   slug: string
-  /** The version that it is now; undefined when a file made it so. */
+  /** The version that it is now; undefined when a file made it so, and it had no versions. */
   deploymentId?: string
+  /** Limits that the operator's file gave, for an agent that is a version. */
+  operatorLimits?: Limits
   createdAt: string
   updatedAt: string
 }

@@ -1,7 +1,5 @@
 export type ApprovalStatus = 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled'
 
-export const approvalStatuses: readonly ApprovalStatus[] = ['pending', 'approved', 'denied', 'expired', 'cancelled']
-
 /** For how long a decision holds: for every such call of the thread, or of the agent. */
 export type Remember = 'thread' | 'agent'
 

@@ -37,3 +37,19 @@ export interface ToolCall {
   name: string
   state: string
 }
+
+/** A chunk of a run's stream. */
+export interface RunEvent {
+  /** Grows with the stream; a number may be left out. */
+  seq: number
+  /** ISO time; null in runs of earlier versions. */
+  at: string | null
+  chunk: { type: string }
+}
+
+/** A page of a run's stream. */
+export interface RunEventPage {
+  events: RunEvent[]
+  /** The next page comes after this; null on the last page. */
+  nextAfter: number | null
+}

@@ -1,3 +1,6 @@
+import type { LimitTexts } from './limit.ts'
+import type { Scope } from './scope.ts'
+
 /** An API key as it is stored: only a hash of it, and its last four characters to know it by. */
 export interface ApiKey {
   id: string
@@ -7,6 +10,10 @@ export interface ApiKey {
   createdAt: string
   expiresAt?: string
   revokedAt?: string
+  /** Absent: everything. */
+  scopes?: readonly Scope[]
+  /** Its own, in place of the server's. */
+  limits?: LimitTexts
 }
 
 export interface ApiKeyInput {
@@ -15,4 +22,8 @@ export interface ApiKeyInput {
   hash: string
   hint: string
   expiresAt?: string
+  /** Absent: everything. */
+  scopes?: readonly Scope[]
+  /** Its own, in place of the server's. */
+  limits?: LimitTexts
 }

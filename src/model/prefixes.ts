@@ -6,26 +6,44 @@ export type IdPrefix =
   | 'call' // model call
   | 'dep' // deployment
   | 'env' // environment
+  | 'exec' // one command that a caller runs
   | 'key' // API key
   | 'msg' // message
+  | 'req' // request
   | 'rule' // what a person has approved for good
   | 'run'
   | 'sbx' // sandbox
+  | 'sch' // schedule
+  | 'scr' // run of a schedule
+  | 'sec' // secret
+  | 'ses' // a browser that is signed in
+  | 'snap' // snapshot
   | 'team'
   | 'thr' // thread
+  | 'whk' // webhook
 
 /** How each secret begins, so that a scanner, a log filter and a reader can tell what was leaked. */
 export const secretPrefixes = {
   /** An API key of a team. */
   apiKey: 'tbx_',
+  /** The same in the form that E2B's clients want: hexadecimal digits follow. */
+  e2bKey: 'e2b_',
   /** A browser's token, signed. */
   token: 'tbt_',
+  /** What a signed-in browser's cookie holds. */
+  session: 'tbs_',
+  /** What a link that signs in once ends with. */
+  signIn: 'tbi_',
   /** A link to one port of a sandbox, signed. */
   link: 'tbl_',
   /** The model token of one run. */
   run: 'tbr_',
   /** The model token of a program that outlives its turn, one for each thread. */
   program: 'tbp_',
+  /** What E2B's clients open a sandbox's commands and files with. */
+  e2bAccess: 'tbe_',
+  /** What they open its ports with, where these are private. */
+  e2bTraffic: 'tbf_',
 } as const
 
 /** What a browser keeps before the name of each cookie that a server in a sandbox has set. */

@@ -1,3 +1,6 @@
+import type { Isolation } from '../plugin-api/index.ts'
+import type { KeptBinding } from './secret.ts'
+
 /** Rules as they were written. No `allowOut` is no opinion. */
 export interface NetworkRules {
   allowOut?: string[]
@@ -8,6 +11,8 @@ export interface NetworkRules {
 export interface SandboxNetwork {
   agent?: NetworkRules
   own?: NetworkRules
+  /** What its programs may use there without having it. */
+  secrets?: readonly KeptBinding[]
 }
 
 export interface Sandbox {
@@ -17,6 +22,8 @@ export interface Sandbox {
   agentName: string
   environmentId: string
   backend: string
+  /** As it was made. Absent: as its backend says. */
+  isolation?: Isolation
   status: string
   error?: string
   envs: Record<string, string>
@@ -29,6 +36,8 @@ export interface Sandbox {
   bundle?: string
   /** The end user whose token made it. */
   externalUserId?: string
+  /** A name that its client chose; a team has it once. */
+  name?: string
   createdAt: string
   updatedAt: string
   lastUsedAt: string
@@ -47,6 +56,8 @@ export interface SandboxPage {
   hasFailed?: boolean
   /** Only those whose id or environment's id has this in it. */
   search?: string
+  /** Only the one of this name. */
+  name?: string
   /** Only those made from this moment on, or before that one. */
   from?: string
   to?: string

@@ -12,6 +12,8 @@ export interface Thread {
 }
 
 export interface ThreadInput {
+  /** Without it, a new one. */
+  id?: string
   sandboxId: string
   name?: string
   externalUserId?: string

@@ -50,6 +50,10 @@ export interface UsageSums {
 export interface UsageGroup extends UsageSums {
   /** An agent's slug, a thread's or key's id, `provider/model`, or a day (UTC); null for calls without a key of the database. */
   key: string | null
+  /** Of a thread or key that is still there. */
+  name?: string | null
+  /** Where a thread is that is still there. */
+  sandboxId?: string | null
 }
 
 export type GroupBy = 'agent' | 'thread' | 'key' | 'model' | 'day'

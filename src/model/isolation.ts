@@ -1,0 +1,14 @@
+import type { Isolation } from '../plugin-api/index.ts'
+
+/** The weakest first. */
+export const isolations = ['namespaces', 'container', 'gvisor', 'microvm'] as const satisfies readonly Isolation[]
+
+/** True for a text that is a class of isolation. */
+export const isIsolation = (value: unknown): value is Isolation => isolations.some(each => each === value)
+
+export const isAtLeast = (isolation: Isolation, least: Isolation): boolean =>
+  isolations.indexOf(isolation) >= isolations.indexOf(least)
+
+/** Undefined when nothing is asked for. */
+export const strongestOf = (...asked: readonly (Isolation | undefined)[]): Isolation | undefined =>
+  isolations.findLast(each => asked.includes(each))
