@@ -3,6 +3,8 @@ export interface Holds {
   /** It is needed until this is disposed of. */
   hold(name: string): Disposable
   has(name: string): boolean
+  /** How many holds a name has. */
+  count(name: string): number
   names(): Iterable<string>
 }
 
@@ -25,6 +27,7 @@ export function createHolds(onFree: (name: string) => void = () => {}): Holds {
       }
     },
     has: name => counts.has(name),
+    count: name => counts.get(name) ?? 0,
     names: () => counts.keys(),
   }
 }

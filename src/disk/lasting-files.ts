@@ -36,10 +36,15 @@ export function replaceFile(path: string, content: string, mode = 0o600): void {
     rmSync(draft, { force: true })
     throw error
   }
-  const directory = openSync(dirname(path), 'r')
+  syncNow(dirname(path))
+}
+
+/** Brings a file's content, or the names in a directory, to the disk. It holds up the event loop meanwhile. */
+export function syncNow(path: string): void {
+  const descriptor = openSync(path, 'r')
   try {
-    fsyncSync(directory)
+    fsyncSync(descriptor)
   } finally {
-    closeSync(directory)
+    closeSync(descriptor)
   }
 }

@@ -1,4 +1,6 @@
-import { printParseErrorCode, visit } from 'jsonc-parser'
+/** Loaded with the first mistake: most texts have none. */
+// Its CommonJS form loads its parts in a way that a bundle cannot follow.
+const parser = () => require('jsonc-parser/lib/esm/main.js') as typeof import('jsonc-parser')
 
 /** The value of a JSON text that somebody wrote by hand. Throws with the line and the column of the first mistake. */
 export function readJson(text: string): unknown {
@@ -22,6 +24,7 @@ export function faultOfJson(text: string): string {
 function firstFault(text: string): { offset: number; what: string } | undefined {
   let first: { offset: number; what: string } | undefined
   const stop = new Error()
+  const { printParseErrorCode, visit } = parser()
   try {
     visit(
       text,

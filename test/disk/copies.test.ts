@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { leftovers, processesNamed } from '../support/leftovers.ts'
+import { processesNamed, tracesOf } from '../support/leftovers.ts'
 import { patiently, Server, startServer, temporaryDirectory } from '../support/server.ts'
 
 patiently()
@@ -11,7 +11,7 @@ const newWord = () => `9${Date.now()}${Math.floor(Math.random() * 1e6)}`
 const sleeping = (word: string) => `sleep ${word} >/dev/null 2>&1 &`
 
 test('a copy of a data directory runs beside the one that it was made from, and neither touches the other', async () => {
-  const first = await startServer()
+  const first = await startServer({ flags: ['--spares', '0'] })
   const id = await first.sandbox()
   const [word, copied] = [newWord(), newWord()]
   await first.exec(id, `echo original >f; sync; ${sleeping(word)}`)
@@ -34,7 +34,7 @@ test('a copy of a data directory runs beside the one that it was made from, and 
     expect((await second.ask('DELETE', `/v1/sandboxes/${id}`)).status).toBe(204)
     expect([processesNamed(word).length, processesNamed(copied).length]).toEqual([1, 0])
     expect((await first.exec(id, 'cat f')).stdout).toBe('original\n')
-    if (isRoot) expect((await leftovers(environment)).join('\n')).not.toContain(second.dataDirectory)
+    if (isRoot) expect(tracesOf(environment).join('\n')).not.toContain(second.dataDirectory)
   } finally {
     await first.ask('DELETE', `/v1/sandboxes/${id}`)
     await second.close()
@@ -62,7 +62,7 @@ test('a data directory that was moved has its sandboxes, with their bases', asyn
 
 if (isRoot)
   test('a jail that an earlier version started is found again and limited by the cgroups of this one', async () => {
-    const server = await startServer()
+    const server = await startServer({ flags: ['--spares', '0'] })
     try {
       const id = await server.sandbox()
       const word = newWord()

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, patiently, startServer } from '../support/server.ts'
 import { useSmallDisk } from '../support/small-disk.ts'
@@ -50,6 +50,25 @@ if (process.getuid?.() === 0) {
     disk.empty()
     await server.sandbox()
     expect((await server.ask('POST', files, { path: '/home/user/g', content: 'x' })).status).toBe(200)
+  })
+
+  test('a snapshot that the disk has no room for is 507 and leaves nothing, and one can be deleted to make room', async () => {
+    await using server = await start('snapshots')
+    const id = await server.sandbox()
+    await server.exec(id, 'head -c 100000000 /dev/urandom >big; echo kept >f; sync')
+    const take = (name: string) => server.ask('POST', `/v1/sandboxes/${id}/snapshots`, { name })
+    expect((await take('one')).status).toBe(201)
+    disk.fill(RESERVE_MB + 50)
+    const answers = [await take('two'), await server.ask('POST', `/v1/sandboxes/${id}/fork`, {})]
+    for (const { status, body } of answers) expect([status, body.error.code]).toEqual([507, 'disk_full'])
+    expect(readdirSync(join(server.dataDirectory, 'snapshots'))).toHaveLength(1)
+    expect((await server.exec(id, 'echo more >>f; cat f')).stdout).toBe('kept\nmore\n')
+    disk.fill(RESERVE_MB * 0.6)
+    expect((await server.ask('POST', '/v1/sandboxes', { snapshot: 'one' })).body.error.code).toBe('disk_full')
+    expect((await server.ask('DELETE', '/v1/snapshots/one')).status).toBe(204)
+    expect(readdirSync(join(server.dataDirectory, 'snapshots'))).toEqual([])
+    disk.empty()
+    expect((await take('two')).status).toBe(201)
   })
 
   test('on a full disk sandboxes are stopped, say so, can be deleted, and go on when there is room', async () => {

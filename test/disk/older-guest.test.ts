@@ -9,7 +9,8 @@ import { patiently, startServer } from '../support/server.ts'
 patiently()
 
 test('a jail whose guest is of another version is ended at its first use, and the log says so', async () => {
-  const server = await startServer()
+  // The only guest is the sandbox's.
+  const server = await startServer({ flags: ['--spares', '0'] })
   try {
     const id = await server.sandbox()
     const word = `9${Date.now()}`

@@ -24,13 +24,13 @@ import { toE2bNetwork } from '../../plugins/e2b/network.ts'
 import { echo } from '../../plugins/echo/index.ts'
 import { remedyFor } from '../../plugins/nsjail/checks/remedies.ts'
 import { isBaseName } from '../../plugins/nsjail/files/resolve-base.ts'
-import { readTar } from '../../plugins/nsjail/files/tar.ts'
 import { tailOf } from '../../plugins/nsjail/host/stderr.ts'
 import { isLayerPath } from '../../plugins/nsjail/jail/layer-path.ts'
 import { printable } from '../../src/cli/printable.ts'
 import { isSlug } from '../../src/core/agents/agent-files.ts'
 import { createPermissions } from '../../src/core/permissions/decide.ts'
 import { parseRule as parsePermissionRule } from '../../src/core/permissions/rule.ts'
+import { readTar } from '../../src/disk/read-tar.ts'
 import { parseHost, parseRule } from '../../src/egress/rules.ts'
 import { answerHeaders, readToken, upstreamHeaders } from '../../src/gateway/headers.ts'
 import { createMeter, estimateTokens } from '../../src/gateway/meter.ts'
@@ -319,3 +319,14 @@ function outcome(act: () => unknown): unknown {
     return error
   }
 }
+
+/** Those that are given their text in single bytes, or do much for each. */
+export const costly: readonly string[] = [
+  'the body of an answer',
+  'a head that comes in single bytes',
+  'a command that rules are compared with',
+  'the stream of a model',
+  'what e2b says',
+  'a form',
+  'a pattern of grep',
+]
