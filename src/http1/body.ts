@@ -1,5 +1,6 @@
-import type { ByteSource } from './byte-source.ts'
-import { getValues, type Header, type RequestHead } from './head.ts'
+import type { Writable } from 'node:stream'
+import { type ByteSource, write } from './byte-source.ts'
+import { formatFields, getValues, type Header, parseFields, type RequestHead } from './head.ts'
 import { HttpError } from './http-error.ts'
 
 /** How long a message's body is. */
@@ -34,8 +35,15 @@ export function parseFraming(
 export const requestFraming = ({ headers, version }: RequestHead): Framing =>
   parseFraming(headers, version, 400) ?? noBody
 
-/** A body's bytes without its framing. Throws when it is cut short or badly chunked. */
-export async function* readBody(source: ByteSource, framing: Framing): AsyncGenerator<Buffer, void> {
+/**
+ * A body's bytes without its framing. Throws when it is cut short or badly chunked. The fields that follow a chunked body are given
+ * to `onTrailers`, and dropped without it.
+ */
+export async function* readBody(
+  source: ByteSource,
+  framing: Framing,
+  onTrailers?: (fields: Header[]) => void,
+): AsyncGenerator<Buffer, void> {
   if (framing.kind === 'length') return yield* readBytes(source, framing.bytes)
   if (framing.kind === 'until-close') {
     for (let piece = await source.read(); piece; piece = await source.read()) yield piece
@@ -47,19 +55,34 @@ export async function* readBody(source: ByteSource, framing: Framing): AsyncGene
     yield* readBytes(source, size)
     if ((await line(source)) !== '') throw new HttpError(400, 'a chunk is longer than it says')
   }
-  // Trailers are dropped.
   let bytes = 0
+  const lines: string[] = []
   for (let text = await line(source); text !== ''; text = await line(source)) {
     bytes += text.length
     if (bytes > MAX_LINE_BYTES) throw new HttpError(431, 'the trailers are too long')
+    if (onTrailers) lines.push(text)
   }
+  onTrailers?.(parseFields(lines, 400))
 }
 
-/** Frames bytes as one chunk of a chunked body. They must not be empty: an empty chunk ends the body. */
-export const formatChunk = (bytes: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+/** Copying more than this to send it in one piece costs more than sending it in three. */
+const MAX_JOINED_BYTES = 16 * 1024
+
+/** Writes one chunk of a chunked body, as `write` does. It must not be empty: an empty chunk ends the body. */
+export async function writeChunk(sink: Writable, bytes: Buffer): Promise<void> {
+  const [head, end] = [`${bytes.byteLength.toString(16)}\r\n`, '\r\n']
+  if (bytes.byteLength <= MAX_JOINED_BYTES) {
+    await write(sink, Buffer.concat([Buffer.from(head), bytes, Buffer.from(end)]))
+    return
+  }
+  for (const piece of [head, bytes, end]) await write(sink, piece)
+}
 
 export const LAST_CHUNK = '0\r\n\r\n'
+
+/** The end of a chunked body, with fields that follow it. */
+export const lastChunk = (trailers: readonly Header[]): Buffer =>
+  Buffer.from(`0\r\n${formatFields(trailers)}\r\n`, 'latin1')
 
 async function* readBytes(source: ByteSource, count: number): AsyncGenerator<Buffer, void> {
   for (let left = count; left > 0; ) {

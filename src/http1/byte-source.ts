@@ -7,6 +7,8 @@ export interface ByteSource {
   read(): Promise<Buffer | undefined>
   /** Puts bytes back: the next read gives them again. */
   unread(bytes: Buffer): void
+  /** Takes what was read ahead, while no read is under way. What comes later is still the stream's. */
+  takeAhead(): Buffer | undefined
   /** Resolves to whether the stream has ended, once the next bytes or the end come. A read may follow at once. */
   isEnded(): Promise<boolean>
   /**
@@ -42,6 +44,13 @@ export function createByteSource(stream: Readable): ByteSource {
   return {
     read,
     unread,
+    takeAhead() {
+      const waiting: unknown = stream.read()
+      if (Buffer.isBuffer(waiting)) held = held ? Buffer.concat([held, waiting]) : waiting
+      const bytes = held
+      held = undefined
+      return bytes
+    },
     async isEnded() {
       if (held) return false
       coming ??= iterator.next()

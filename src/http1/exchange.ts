@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { type Framing, formatChunk, LAST_CHUNK, noBody, parseFraming, readBody } from './body.ts'
+import { type Framing, LAST_CHUNK, noBody, parseFraming, readBody, writeChunk } from './body.ts'
 import { type ByteSource, createByteSource, write } from './byte-source.ts'
 import { formatHead, type Header, MAX_HEAD_BYTES, parseResponse, type ResponseHead } from './head.ts'
 import { HttpError } from './http-error.ts'
@@ -70,6 +70,7 @@ export async function readAnswer(
   source: ByteSource,
   method: string,
   onInterim: (head: ResponseHead) => Promise<void> = async () => {},
+  onTrailers?: (fields: Header[]) => void,
 ): Promise<Answer> {
   for (let heads = 0; heads <= MAX_INTERIM; heads++) {
     const bytes = await source.readThrough('\r\n\r\n', MAX_HEAD_BYTES).catch(toBadAnswer)
@@ -83,7 +84,7 @@ export async function readAnswer(
     const isEmpty = method === 'HEAD' || head.status === 101 || head.status === 204 || head.status === 304
     const how: Framing = isEmpty ? noBody : (found ?? { kind: 'until-close' })
     const length = isEmpty ? 'none' : how.kind === 'length' ? how.bytes : undefined
-    return { head, length, body: readBody(source, how) }
+    return { head, length, body: readBody(source, how, onTrailers) }
   }
   throw new HttpError(502, 'it announces its answer without end')
 }
@@ -119,7 +120,7 @@ export function streamBody(
 
 async function send(upstream: Duplex, { framing, body }: OutgoingRequest): Promise<void> {
   for await (const piece of body) {
-    if (piece.byteLength > 0) await write(upstream, framing.kind === 'chunked' ? formatChunk(piece) : piece)
+    if (piece.byteLength > 0) await (framing.kind === 'chunked' ? writeChunk : write)(upstream, piece)
   }
   if (framing.kind === 'chunked') await write(upstream, LAST_CHUNK)
 }

@@ -86,13 +86,17 @@ function trimmed(text: string): string {
 }
 
 export const formatHead = (first: string, headers: readonly Header[]): string =>
-  `${first}\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+  `${first}\r\n${formatFields(headers)}\r\n`
+
+export const formatFields = (headers: readonly Header[]): string =>
+  headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
 
 function splitLines(bytes: Buffer): string[] {
   return bytes.toString('latin1').slice(0, -4).split('\r\n')
 }
 
-function parseFields(lines: readonly string[], status: 400 | 502): Header[] {
+/** Throws an HttpError for lines that are no header fields. */
+export function parseFields(lines: readonly string[], status: 400 | 502): Header[] {
   if (lines.length > MAX_FIELDS) throw new HttpError(status === 400 ? 431 : status, `more than ${MAX_FIELDS} headers`)
   return lines.map(line => {
     const colon = line.indexOf(':')

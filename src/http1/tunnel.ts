@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { type ByteSource, createByteSource, write } from './byte-source.ts'
+import { type ByteSource, write } from './byte-source.ts'
 
 /** A tunnel or an exchange in which no byte moves for this long is cut. */
 const IDLE_MS = 15 * 60_000
@@ -12,9 +12,26 @@ export function watchIdle(ends: readonly Duplex[], idleMs = IDLE_MS): { moved():
   return { moved: () => void timer.refresh(), stop: () => clearTimeout(timer) }
 }
 
+/** One end of a tunnel. */
+export interface TunnelEnd {
+  socket: Duplex
+  source: ByteSource
+}
+
+/** Sends what was read ahead, either way. Whether nothing of it is left in this process. */
+export function passAhead(client: TunnelEnd, upstream: TunnelEnd): boolean {
+  const pass = ({ source }: TunnelEnd, { socket: to }: TunnelEnd) => {
+    const bytes = source.takeAhead()
+    if (bytes) to.write(bytes)
+    return to.writableLength === 0
+  }
+  const passed = [pass(client, upstream), pass(upstream, client)]
+  return passed.every(Boolean)
+}
+
 /** Copies both ways until both directions have ended. When one stream breaks, both are destroyed. */
-export async function tunnel(client: { socket: Duplex; source: ByteSource }, upstream: Duplex): Promise<void> {
-  const idle = watchIdle([client.socket, upstream])
+export async function tunnel(client: TunnelEnd, upstream: TunnelEnd): Promise<void> {
+  const idle = watchIdle([client.socket, upstream.socket])
   const carry = async (from: ByteSource, to: Duplex) => {
     for (let piece = await from.read(); piece; piece = await from.read()) {
       idle.moved()
@@ -22,12 +39,12 @@ export async function tunnel(client: { socket: Duplex; source: ByteSource }, ups
     }
     to.end()
   }
-  client.socket.once('close', () => upstream.destroy())
+  client.socket.once('close', () => upstream.socket.destroy())
   try {
-    await Promise.all([carry(client.source, upstream), carry(createByteSource(upstream), client.socket)])
+    await Promise.all([carry(client.source, upstream.socket), carry(upstream.source, client.socket)])
   } catch {
     client.socket.destroy()
-    upstream.destroy()
+    upstream.socket.destroy()
   } finally {
     idle.stop()
   }
