@@ -1,15 +1,26 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { closeSync, constants, openSync, readdirSync } from 'node:fs'
 import { Duplex } from 'node:stream'
+import { copyDescriptor, openProcess } from '../../plugins/nsjail/host/process.ts'
 import { connectGuest, type GuestOptions, MAX_GUEST_PAYLOAD_BYTES } from '../../src/guest/host/connect.ts'
+import type { GuestDescriptors } from '../../src/guest/host/guest-descriptors.ts'
 import { encodeFrame, json, kinds, MAX_PAYLOAD_BYTES, PROTOCOL } from '../../src/guest/wire/frame.ts'
 import { MAX_PROXY_CALLS } from '../../src/guest/wire/requests.ts'
+import { until } from '../support/until.ts'
 
 /** A guest that sends whatever a test wants; what runs in a sandbox may have taken the real one over. */
 function hostileGuest(hello: unknown = { protocol: PROTOCOL }) {
-  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
+  const heard: Buffer[] = []
+  const socket = new Duplex({
+    read() {},
+    write(chunk, _encoding, done) {
+      heard.push(chunk)
+      done()
+    },
+  })
   const say = (...frames: Uint8Array[]) => socket.push(Buffer.concat(frames))
   say(encodeFrame(kinds.hello, 0, json(hello)))
-  return { socket, say, end: () => socket.push(null) }
+  return { socket, say, heard: () => Buffer.concat(heard).toString('latin1'), end: () => socket.push(null) }
 }
 
 const open: { close(): void }[] = []
@@ -131,6 +142,33 @@ describe('output of a process that is not as it says is refused', () => {
     await expect(read).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
+  const sleeper = {
+    pid: 1,
+    command: 'true',
+    stdin: false,
+    startedAt: '2026-01-01T00:00:00Z',
+    outputStart: 0,
+    outputEnd: 0,
+  }
+  const lists: [string, object[]][] = [
+    [
+      'more processes than a sandbox keeps',
+      Array.from({ length: 1000 }, (_, index) => ({ ...sleeper, pid: index + 1 })),
+    ],
+    ['a process that began at no time', [{ ...sleeper, startedAt: 'x' }]],
+    ['a process that ended at no time', [{ ...sleeper, endedAt: 'x' }]],
+    ['an end by a signal that is none', [{ ...sleeper, exit: { exitCode: 1, signal: 'x'.repeat(100_000) } }]],
+  ]
+  test.each(lists)('%s: regression', async (_, processes) => {
+    const { guest, say } = await connected()
+    const listed = guest.processes.list()
+    const text = Buffer.from(JSON.stringify(processes))
+    for (let at = 0; at < text.length; at += 32_768)
+      say(encodeFrame(kinds.data, 1, lane(1, text.subarray(at, at + 32_768))))
+    say(encodeFrame(kinds.close, 1, json({})))
+    await expect(listed).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+  })
+
   test('a process that is none', async () => {
     const { guest, say } = await connected()
     const started = guest.processes.start({ command: 'true' })
@@ -177,6 +215,114 @@ test('a connection that ends fails what was under way', async () => {
   await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
   await guest.closed
   await expect(guest.spawn({ command: 'true' })).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+})
+
+/** Of this process, in place of a guest's. */
+function ownDescriptors(): GuestDescriptors {
+  const own = openProcess(process.pid)
+  return {
+    take: number => copyDescriptor(own, number),
+    maxFileBytes: () => 1000,
+    pendingBytes: () => 0,
+    widenPipe() {},
+    close: own.close,
+  }
+}
+const openings: [string, () => number][] = [
+  ['a directory', () => openSync('/', constants.O_RDONLY)],
+  ['a device', () => openSync('/dev/zero', constants.O_RDWR)],
+  ['a file of the kernel', () => openSync('/proc/self/mem', constants.O_RDWR)],
+  ['a file of the host', () => openSync(import.meta.path, constants.O_RDONLY)],
+  ['a number without a descriptor', () => 1_000_000],
+]
+const descriptorCount = () => readdirSync('/proc/self/fd').length
+
+describe('a guest that names a descriptor which is not what it should be', () => {
+  const numbers: [string, unknown][] = [
+    ['no number', 'x'],
+    ['a number below zero', -1],
+    ['half a number', 1.5],
+  ]
+  const offers = [...openings, ...numbers.map(([what, value]) => [what, () => value] as const)]
+  async function offered(descriptor: unknown) {
+    const hostile = hostileGuest({ protocol: PROTOCOL, offersDescriptors: true })
+    const guest = await connectGuest(hostile.socket, { openDescriptors: ownDescriptors })
+    open.push(guest)
+    return { ...hostile, guest, reply: encodeFrame(kinds.reply, 1, json({ size: 5, descriptor })) }
+  }
+
+  test.each(offers)('%s, for a read: it is asked for the bytes instead: regression', async (_, openOne) => {
+    const descriptor = openOne()
+    const before = descriptorCount()
+    const { guest, say, heard, reply } = await offered(descriptor)
+    const reading = guest.files.read('/x')
+    say(reply)
+    await until(() => heard().includes('{"op":"read","path":"/x"}'))
+    say(
+      encodeFrame(kinds.reply, 3, json({ size: 5 })),
+      encodeFrame(kinds.data, 3, lane(1, Buffer.from('bytes'))),
+      encodeFrame(kinds.close, 3, json({})),
+    )
+    expect(await new Response((await reading).body).text()).toBe('bytes')
+    guest.close()
+    await until(() => descriptorCount() === before)
+    if (typeof descriptor === 'number' && descriptor > 2 && descriptor < 1_000_000) closeSync(descriptor)
+  })
+
+  test.each(offers)('%s, for a write: it is sent the bytes instead: regression', async (_, openOne) => {
+    const descriptor = openOne()
+    const before = descriptorCount()
+    const { guest, say, reply } = await offered(descriptor)
+    const writing = guest.files.write('/x', new Blob(['bytes']).stream())
+    say(reply, encodeFrame(kinds.close, 1, json({ size: 5 })))
+    expect(await writing).toBe(5)
+    guest.close()
+    await until(() => descriptorCount() === before)
+    if (typeof descriptor === 'number' && descriptor > 2 && descriptor < 1_000_000) closeSync(descriptor)
+  })
+})
+
+describe('a guest that offers the output of a command', () => {
+  const offer = (descriptor: unknown, number = 1) =>
+    encodeFrame(kinds.control, 1, json({ offered: { lane: number, descriptor } }))
+  const drain = (number: number) => encodeFrame(kinds.control, 1, json({ drain: number }))
+
+  async function spawning() {
+    const hostile = hostileGuest({ protocol: PROTOCOL, offersDescriptors: true })
+    const guest = await connectGuest(hostile.socket, { openDescriptors: ownDescriptors })
+    open.push(guest)
+    return { ...hostile, guest, spawned: guest.spawn({ command: 'true' }) }
+  }
+
+  const breaches: [string, Uint8Array[]][] = [
+    ['twice', [offer(1_000_000), offer(1_000_000)]],
+    ['for the lane of the input', [offer(0, 0)]],
+    ['for no lane', [offer(0, 7)]],
+    ['and wants one drained that it did not offer', [drain(1)]],
+    ['and wants one drained that was refused', [offer(1_000_000), drain(1)]],
+  ]
+  test.each(breaches)('%s loses its connection: regression', async (_, frames) => {
+    const { guest, say, spawned } = await spawning()
+    say(...frames)
+    await expect(spawned).rejects.toMatchObject({ code: 'sandbox_unavailable' })
+    await guest.closed
+  })
+
+  test.each(openings)('with %s is refused it, and asked for the bytes: regression', async (_, openOne) => {
+    const descriptor = openOne()
+    const before = descriptorCount()
+    const { say, heard, spawned } = await spawning()
+    say(offer(descriptor))
+    await until(() => heard().includes('{"reads":{"lane":1,"isReading":false}}'))
+    say(
+      encodeFrame(kinds.reply, 1, json({ pid: 5 })),
+      encodeFrame(kinds.data, 1, lane(1, Buffer.from('out'))),
+      encodeFrame(kinds.close, 1, json({ exitCode: 0 })),
+    )
+    expect(await new Response((await spawned).stdout).text()).toBe('out')
+    await until(() => descriptorCount() <= before + 1)
+    if (descriptor < 1_000_000) closeSync(descriptor)
+  })
 })
 
 describe('a guest that may open connections to the proxy', () => {

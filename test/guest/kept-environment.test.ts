@@ -20,6 +20,8 @@ function startHome(parts: Partial<GuestHome> = {}) {
     attach,
     rejoin: async () => undefined,
     isRunning: async () => true,
+    limits: {},
+    usage: async () => ({}),
     stop: async () => void done.push('stop'),
     remove: async () => void done.push('remove'),
     log: () => {},

@@ -1,19 +1,17 @@
-import type { Duplex } from 'node:stream'
 import { once } from '../../async/once.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Backend, EnvironmentSpec } from '../../plugin-api/index.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import type { KeptEnvironment } from './kept-environment.ts'
+import type { OutletContext } from './outlets.ts'
 
 /** Options of every backend whose environments run our guest. */
-export interface GuestBackendOptions {
+export interface GuestBackendOptions extends OutletContext {
   dataDirectory: string
   /** Environments that are not used for this long are paused. Default one hour; 0 never pauses. */
   idleMs?: number
   /** The executable that is the guest inside; default this process's own. */
   executable?: string
-  /** Takes a connection that a process inside made to the proxy; without it they are closed. */
-  serveProxy?(environmentId: string, socket: Duplex): void
   log(line: string): void
 }
 
@@ -36,6 +34,8 @@ export interface GuestBackendParts<P extends PreparedBackend> {
   prepare(): Promise<P>
   /** Creates an environment whose id is safe and free. A rejected call leaves nothing behind. */
   create(spec: EnvironmentSpec, prepared: P): Promise<KeptEnvironment>
+  /** True when an environment that runs, and was made as a spare, is what `create` would make of this spec now. */
+  claim(environment: KeptEnvironment, spec: EnvironmentSpec): Promise<boolean>
   /** The error that a caller sees when `create` rejects. */
   toCreateError(error: unknown): ApiError
   /** Called when an environment that nobody waits for could not be looked after. */
@@ -50,9 +50,10 @@ export interface GuestBackendParts<P extends PreparedBackend> {
  */
 export function createGuestBackend<P extends PreparedBackend>(
   { idleMs = DEFAULT_IDLE_MS, log }: Pick<GuestBackendOptions, 'idleMs' | 'log'>,
-  { environments, prepare, create, toCreateError, onFailure, lookAfter }: GuestBackendParts<P>,
-): Required<Pick<Backend, 'create' | 'open' | 'troubleOf' | 'list' | 'close'>> {
+  { environments, prepare, create, claim, toCreateError, onFailure, lookAfter }: GuestBackendParts<P>,
+): Required<Pick<Backend, 'create' | 'claimSpare' | 'open' | 'troubleOf' | 'listRunning' | 'list' | 'close'>> {
   const creating = new Map<string, Promise<KeptEnvironment>>()
+  const spares = new WeakSet<KeptEnvironment>()
   let isClosing = false
   let started: ReturnType<typeof start> | undefined
 
@@ -60,6 +61,7 @@ export function createGuestBackend<P extends PreparedBackend>(
     const prepared = await prepare()
     const endHousekeeping = startHousekeeping({
       environments: () => environments.values(),
+      isSpare: environment => spares.has(environment),
       idleMs,
       onFailure,
       ...(lookAfter && { also: lookAfter }),
@@ -82,7 +84,9 @@ export function createGuestBackend<P extends PreparedBackend>(
   const createReady = async (spec: EnvironmentSpec) => {
     const prepared = await ready()
     if (environments.has(spec.id)) throw exists()
-    return await create(spec, prepared)
+    const environment = await create(spec, prepared)
+    if (spec.isSpare) spares.add(environment)
+    return environment
   }
 
   return {
@@ -96,6 +100,12 @@ export function createGuestBackend<P extends PreparedBackend>(
       return made.finally(() => creating.delete(spec.id))
     },
 
+    async claimSpare(spec) {
+      const environment = environments.get(spec.id)
+      if (!environment?.isConnected || !spares.delete(environment)) return false
+      return await claim(environment, spec)
+    },
+
     async open(id) {
       await ready()
       const environment = environments.get(id)
@@ -103,6 +113,8 @@ export function createGuestBackend<P extends PreparedBackend>(
     },
 
     troubleOf: id => environments.get(id)?.trouble,
+
+    listRunning: () => [...environments.values()].filter(({ isConnected }) => isConnected).map(({ id }) => id),
 
     async list() {
       await ready()

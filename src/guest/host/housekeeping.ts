@@ -5,6 +5,8 @@ const LOOK_AT_MOST_EVERY_MS = 100
 
 export interface HousekeepingOptions {
   environments(): Iterable<KeptEnvironment>
+  /** True for one that waits for its first use, and is not idle before. */
+  isSpare(environment: KeptEnvironment): boolean
   /** 0 never pauses. */
   idleMs: number
   onFailure(environmentId: string, error: unknown): void
@@ -16,13 +18,19 @@ export interface HousekeepingOptions {
  * Looks after environments that nobody waits for: pauses idle ones, stops those that have grown past their disk limit,
  * and removes what could not be removed. Returns what ends it.
  */
-export function startHousekeeping({ environments, idleMs, onFailure, also }: HousekeepingOptions): () => Promise<void> {
+export function startHousekeeping({
+  environments,
+  isSpare,
+  idleMs,
+  onFailure,
+  also,
+}: HousekeepingOptions): () => Promise<void> {
   const everyMs = idleMs > 0 ? Math.min(LOOK_EVERY_MS, Math.max(idleMs / 2, LOOK_AT_MOST_EVERY_MS)) : LOOK_EVERY_MS
   let round: Promise<void> | undefined
 
   const lookAfter = async (environment: KeptEnvironment) => {
     if (environment.isDestroyed) return await environment.destroy()
-    if (idleMs > 0) await environment.pauseIfIdle(idleMs)
+    if (idleMs > 0 && !isSpare(environment)) await environment.pauseIfIdle(idleMs)
     await environment.checkDisk()
   }
   const look = async () => {

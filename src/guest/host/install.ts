@@ -55,7 +55,8 @@ async function isWhole(directory: string, executable: string): Promise<boolean> 
   }
 }
 
-async function digestOf(path: string): Promise<string> {
+/** SHA-256 of a file. */
+export async function digestOf(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const chunk of Bun.file(path).stream()) hash.update(chunk)
   return hash.digest('hex')

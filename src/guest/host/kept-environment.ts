@@ -2,16 +2,18 @@ import { createLock } from '../../async/lock.ts'
 import { once } from '../../async/once.ts'
 import { beforeTimeout } from '../../async/timeout.ts'
 import { ApiError, messageOf } from '../../errors.ts'
-import type { Environment } from '../../plugin-api/index.ts'
+import type { Environment, EnvironmentUsage, Isolation, Limits } from '../../plugin-api/index.ts'
 import type { GuestConnection } from './connect.ts'
 import { type DiskLimit, watchDisk } from './disk-limit.ts'
 import { environmentOverGuest, type Use } from './through-guest.ts'
 
-/** Where a guest lives: a jail, a container. Its functions are called one at a time, except `describe` and `usedMb`. */
+/** Where a guest lives: a jail, a container. Its functions are called one at a time, except `describe`, `usage` and `usedMb`. */
 export interface GuestHome {
   readonly id: string
   /** How this program's executable is run inside. */
   readonly executable: readonly string[]
+  /** Absent: as its backend says. */
+  readonly isolation?: Isolation
   /** What confines it, as lines for the operator. */
   describe(): string[]
   /** Connects to its guest, which is started when it does not run. */
@@ -19,6 +21,9 @@ export interface GuestHome {
   /** Connects to its guest when it runs. */
   rejoin(): Promise<GuestConnection | undefined>
   isRunning(): Promise<boolean>
+  readonly limits: Limits
+  /** Reads what it uses, without starting it. */
+  usage(): Promise<EnvironmentUsage>
   /** Ends every process; the files stay. */
   stop(): Promise<void>
   /** Removes all of it. Idempotent. */
@@ -32,6 +37,8 @@ export interface GuestHome {
 export interface KeptEnvironment extends Environment {
   /** It is being destroyed, is still to be destroyed, or is gone. */
   readonly isDestroyed: boolean
+  /** It runs, and its guest is connected. */
+  readonly isConnected: boolean
   /** Ends its processes with a line for the operator, unless it is in use again. */
   pauseIfIdle(idleMs: number): Promise<void>
   /** Ends its processes when its files have grown past their limit, which is then part of what confines it. */
@@ -130,11 +137,17 @@ export function keepEnvironment(home: GuestHome, connected?: GuestConnection): K
     id,
     executable,
     ...environmentOverGuest(use),
+    limits: home.limits,
+    ...(home.isolation && { isolation: home.isolation }),
+    usage: async () => (state === 'running' ? await home.usage() : {}),
     get confinement() {
       return [...home.describe(), ...disk.remarks]
     },
     get trouble() {
       return trouble
+    },
+    get isConnected() {
+      return state === 'running' && connection !== undefined
     },
     get isDestroyed() {
       return isDoomed()

@@ -15,7 +15,8 @@ export async function collect(call: Call, maxBytes: number): Promise<Buffer> {
     chunks.push(chunk)
   }
   resultOf(await call.result)
-  return Buffer.concat(chunks)
+  const [first] = chunks
+  return chunks.length === 1 && first ? first : Buffer.concat(chunks)
 }
 
 /** Ends the call when nobody wants its result any more. */

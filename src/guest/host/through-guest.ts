@@ -7,9 +7,10 @@ export type Use = <T>(action: (guest: GuestConnection) => Promise<T>) => Promise
 /** The part of an environment that its guest carries out. */
 export const environmentOverGuest = (
   use: Use,
-): Required<Pick<Environment, 'spawn' | 'connect' | 'processes' | 'files'>> => ({
+): Required<Pick<Environment, 'spawn' | 'connect' | 'processes' | 'files' | 'openSshAgent'>> => ({
   spawn: options => use(guest => guest.spawn(options)),
   connect: port => use(guest => guest.connect(port)),
+  openSshAgent: () => use(guest => guest.openSshAgent()),
   processes: {
     start: options => use(guest => guest.processes.start(options)),
     list: () => use(guest => guest.processes.list()),
@@ -23,11 +24,12 @@ export const environmentOverGuest = (
   },
   files: {
     read: (path, signal) => use(guest => guest.files.read(path, signal)),
-    write: (path, body, signal) => use(guest => guest.files.write(path, body, signal)),
-    info: path => use(guest => guest.files.info(path)),
-    list: (path, depth) => use(guest => guest.files.list(path, depth)),
-    makeDirectory: path => use(guest => guest.files.makeDirectory(path)),
+    write: (path, body, signal, details) => use(guest => guest.files.write(path, body, signal, details)),
+    info: (path, options) => use(guest => guest.files.info(path, options)),
+    list: (path, depth, options) => use(guest => guest.files.list(path, depth, options)),
+    makeDirectory: (path, details) => use(guest => guest.files.makeDirectory(path, details)),
     rename: (from, to) => use(guest => guest.files.rename(from, to)),
     remove: path => use(guest => guest.files.remove(path)),
+    watch: (path, options) => use(guest => guest.files.watch(path, options)),
   },
 })

@@ -20,6 +20,8 @@ export async function bridge(): Promise<number> {
   const token = process.env[TOKEN_VARIABLE]
   if (!token) throw new Error('the engine starts the bridge, inside a container')
   eraseVariable(TOKEN_VARIABLE)
+  // The build's leaves what a start runs once uncompiled.
+  Bun.unsafe.setJITPolicy(1)
   const socket = await dial()
   const { promise, resolve } = Promise.withResolvers<number>()
   for (const stream of [socket, process.stdin, process.stdout]) stream.on('error', () => resolve(1))

@@ -1,24 +1,27 @@
 import { closeSync, existsSync } from 'node:fs'
-import { constants } from 'node:os'
-import { excerpt } from '../../bounds.ts'
 import { type Descriptor, ownDescriptor } from '../../descriptor.ts'
 import type { ProcessExit, TerminalSize } from '../../plugin-api/index.ts'
 import { type Call, lanes } from '../wire/call.ts'
-import { proxyVariables } from '../wire/proxy-variables.ts'
-import { type CommandRequest, type ControlMessage, GuestError, type SpawnRequest } from '../wire/requests.ts'
+import type { CommandRequest, ControlMessage, SpawnRequest } from '../wire/requests.ts'
 import { type Libc, RLIMIT_NPROC } from './libc.ts'
+import { createOffers } from './offers.ts'
+import { createOutput, followSoon, type OtherReader } from './output.ts'
 import type { OwnLimits } from './own-limits.ts'
-import { createInput, type Input, pump } from './pipes.ts'
+import { asUser, findPerson } from './person.ts'
+import { createInput, type Input } from './pipes.ts'
 import { signal, type Trees } from './process-tree.ts'
 import type { Reaper } from './reaper.ts'
-import { look, startRefused } from './start-refused.ts'
+import type { Program, StartProgram } from './start-program.ts'
+import { startRefused } from './start-refused.ts'
 import { openTerminal } from './terminal.ts'
+import { HOME, variablesOf } from './variables.ts'
 
 export interface GuestSystem {
   libc: Libc
   limits: OwnLimits
   trees: Trees
   reaper: Reaper
+  start: StartProgram
   /** How many processes commands may have. The guest itself has some to spare: it ends when it cannot make a thread. */
   maxProcesses: bigint | undefined
   /** The variables that the sandbox's image brings. */
@@ -31,6 +34,8 @@ export interface Sink {
   take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void | Promise<void>
   /** True once nobody wants the output any more: what is still to come is dropped. */
   isGone(): boolean
+  /** Offers a pipe to somebody who may read it instead of this process. */
+  offer?(stream: 'stdout' | 'stderr', from: Descriptor): OtherReader
 }
 
 /** A command that was started, and what it left in the background. */
@@ -38,6 +43,8 @@ export interface Command {
   readonly pid: number
   /** Absent when it was started without. */
   readonly input?: Input
+  /** Resolves when the command has ended, or has not ended at once, as most do. */
+  readonly isUnderWay: Promise<void>
   /** Resolves when the command has ended and what it had printed was taken. */
   readonly exited: Promise<ProcessExit>
   readonly isRunning: boolean
@@ -49,37 +56,33 @@ export interface Command {
   resize(size: TerminalSize): void
 }
 
-const HOME = '/home/user'
-
-const baseEnvironment = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME,
-  USER: 'root',
-  LOGNAME: 'root',
-  LANG: 'C.UTF-8',
-  ...proxyVariables,
-}
-
 const TERMINAL_SETTLES_MS = 10
 
 /**
  * Runs one command for a call: pid as the reply, output in the lanes as it comes, exit code as the result. The call is
- * closed when the command has ended and what it had printed is sent; what it left in the background keeps its pipes.
- * Throws a GuestError when it cannot be started.
+ * closed when the command has ended and what it had printed is sent; what it left in the background keeps its pipes. All that a
+ * command has which ends at once goes in one write. Throws a GuestError when it cannot be started.
  */
 export async function serveSpawn(call: Call, request: SpawnRequest, system: GuestSystem): Promise<void> {
   const isGone = () => call.isOver
   const laneOf = { stdout: lanes.down, stderr: lanes.error }
-  const command = startCommand(request, system, { take: (stream, bytes) => call.send(laneOf[stream], bytes), isGone })
+  const offers = createOffers(call)
+  const command = startCommand(request, system, {
+    take: (stream, bytes) => call.send(laneOf[stream], bytes),
+    isGone,
+    ...(request.takesOutputs && { offer: (stream, from) => offers.offer(laneOf[stream], from) }),
+  })
   call.onControl = message => {
-    const { signal, resize } = message as ControlMessage
-    if (resize) command.resize(resize)
+    const { signal, resize, reads } = message as ControlMessage
+    if (reads) offers.answered(reads)
+    else if (resize) command.resize(resize)
     else command.signal(signal ?? 'SIGKILL')
   }
   void call.result.catch(() => {
     // The server that asked is gone: what it ran in the foreground goes with it.
     if (command.isRunning) void command.killTree()
   })
+  await command.isUnderWay
   call.answer({ pid: command.pid })
   if (command.input) void feed(call, command.input)
   call.close(await command.exited)
@@ -87,61 +90,66 @@ export async function serveSpawn(call: Call, request: SpawnRequest, system: Gues
 
 /** Starts a command under a mark of its own. Throws a GuestError when that is not possible. */
 export function startCommand(request: CommandRequest, system: GuestSystem, sink: Sink): Command {
-  const { libc, limits, trees, reaper, maxProcesses, ownVariables } = system
+  const { libc, limits, trees, reaper, start, maxProcesses, ownVariables } = system
   const { pty } = request
   const cwd = request.cwd ?? (existsSync(HOME) ? HOME : '/')
-  if (!look(cwd)?.isDirectory()) {
-    const what = existsSync(cwd) ? 'not a directory' : 'no such directory'
-    throw new GuestError('invalid_request', `cwd: ${what}: ${excerpt(cwd)}`)
-  }
+  const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
+  const argv = request.argv ?? [shell, '-c', request.shell ?? '']
+  const person = request.user === undefined ? undefined : findPerson(request.user)
   const ends = openEnds(request, system)
   const mark = trees.mark()
-  let child: Bun.Subprocess
+  let pid: number
   try {
-    const start = () =>
-      Bun.spawn(argumentsOf(request), {
-        cwd,
-        env: { ...baseEnvironment, ...ownVariables, PWD: cwd, ...(pty && { TERM: 'xterm-256color' }), ...request.env },
-        stdio: ends.theirs,
-        detached: true,
-      })
-    child = maxProcesses === undefined ? start() : libc.withSoftLimit(RLIMIT_NPROC, maxProcesses, start)
-    trees.confirm(child.pid, mark)
+    const env = variablesOf(request, ownVariables, { cwd, shell, ...(person && { person }) })
+    const begin = () => start({ argv: person ? asUser(person, argv, { env, cwd }) : argv, env, cwd, ...ends.theirs })
+    pid = maxProcesses === undefined ? begin() : libc.withSoftLimit(RLIMIT_NPROC, maxProcesses, begin)
+    trees.confirm(pid, mark)
   } catch (error) {
     for (const each of ends.ours) each.close()
     limits.assertKept()
-    throw startRefused(error, { program: argumentsOf(request)[0] ?? '', cwd, maxProcesses })
+    throw startRefused(error, { program: argv[0] ?? '', cwd, maxProcesses })
   } finally {
-    for (const fd of new Set(ends.theirs)) if (typeof fd === 'number') closeSync(fd)
+    const { stdin, stdout, stderr } = ends.theirs
+    for (const fd of new Set([stdin, stdout, stderr])) if (fd !== undefined) closeSync(fd)
   }
-  reaper.adopt(child.pid)
+  const exit = reaper.ended(pid)
 
+  // Where somebody talks to the command, little comes at a time.
+  const offer = ends.input ? undefined : sink.offer
   const options = { isGone: sink.isGone, settleMs: pty ? TERMINAL_SETTLES_MS : 0 }
-  const pumps = (['stdout', 'stderr'] as const).map(stream => {
+  const outputs = (['stdout', 'stderr'] as const).flatMap(stream => {
     const from = ends[stream]
-    return from && pump(from, libc, bytes => sink.take(stream, bytes), options)
+    if (!from) return []
+    const each = { ...options, ...(offer && { offer: (pipe: Descriptor) => offer(stream, pipe) }) }
+    return createOutput(from, libc, bytes => sink.take(stream, bytes), each)
   })
+  const underWay = Promise.withResolvers<void>()
+  // Who sends it input waits to talk to it.
+  const following = followSoon(outputs, { isHurried: ends.input !== undefined, onUnderWay: underWay.resolve })
+  let isRunning = true
   let killing: Promise<void> | undefined
   const killTree = () => (killing ??= trees.kill(mark).finally(() => (killing = undefined)))
   const ended = async () => {
-    await child.exited
-    reaper.release(child.pid)
-    await Promise.all(pumps.map(each => each?.drained()))
+    const how = await exit
+    isRunning = false
+    following[Symbol.dispose]()
+    await Promise.all(outputs.map(each => each.drained()))
     await killing
-    return exitOf(child)
+    return how
   }
-  const isRunning = () => child.exitCode === null && child.signalCode === null
+  const exited = ended().finally(underWay.resolve)
 
   return {
-    pid: child.pid,
+    pid,
     ...(ends.input && { input: ends.input }),
-    exited: ended(),
+    isUnderWay: underWay.promise,
+    exited,
     get isRunning() {
-      return isRunning()
+      return isRunning
     },
     signal(name) {
       if (name === 'SIGKILL') void killTree()
-      else signal(-child.pid, name)
+      else signal(-pid, name)
     },
     killTree,
     resize(size) {
@@ -160,7 +168,7 @@ function openEnds({ pty, stdin }: CommandRequest, { libc, limits }: GuestSystem)
 }
 
 interface Ends {
-  theirs: ['ignore' | number, number, number, ...Bun.BunFile[]]
+  theirs: Pick<Program, 'stdin' | 'stdout' | 'stderr' | 'terminal'>
   ours: Descriptor[]
   input?: Input
   stdout: Descriptor
@@ -170,17 +178,16 @@ interface Ends {
 function pipeEnds(libc: Libc, hasInput: boolean): Ends {
   const pipes = [libc.pipe('read'), libc.pipe('read')] as const
   const [stdout, stderr] = [ownDescriptor(pipes[0].readEnd), ownDescriptor(pipes[1].readEnd)]
-  const outputs = { stdout, stderr }
-  if (!hasInput) {
-    return { theirs: ['ignore', pipes[0].writeEnd, pipes[1].writeEnd], ours: [stdout, stderr], ...outputs }
-  }
+  const theirs = { stdout: pipes[0].writeEnd, stderr: pipes[1].writeEnd }
+  if (!hasInput) return { theirs, ours: [stdout, stderr], stdout, stderr }
   const { readEnd, writeEnd } = libc.pipe('write')
   const stdin = ownDescriptor(writeEnd)
   return {
-    theirs: [readEnd, pipes[0].writeEnd, pipes[1].writeEnd],
+    theirs: { stdin: readEnd, ...theirs },
     ours: [stdin, stdout, stderr],
     input: createInput(stdin),
-    ...outputs,
+    stdout,
+    stderr,
   }
 }
 
@@ -188,22 +195,11 @@ function terminalEnds(libc: Libc, size: TerminalSize): Ends {
   const { master, slave, path } = openTerminal(libc, size)
   const stdout = ownDescriptor(master)
   return {
-    // The fourth is opened by the command itself, in its new session: so it gets the terminal as its own.
-    theirs: [slave, slave, slave, Bun.file(path)],
+    theirs: { stdin: slave, stdout: slave, stderr: slave, terminal: path },
     ours: [stdout],
     input: { write: createInput(stdout).write, end() {} },
     stdout,
   }
-}
-
-function argumentsOf({ argv, shell }: CommandRequest): string[] {
-  return argv ?? [existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh', '-c', shell ?? '']
-}
-
-function exitOf({ exitCode, signalCode }: Bun.Subprocess): ProcessExit {
-  if (!signalCode) return { exitCode: exitCode ?? 0 }
-  const number = Object.entries(constants.signals).find(([name]) => name === signalCode)?.[1] ?? 0
-  return { exitCode: 128 + number, signal: String(signalCode) }
 }
 
 /** Writes what the caller sends. Ends when the caller or the reader does; a terminal's keyboard has no end. */

@@ -1,7 +1,8 @@
-import { constants, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { copyFile, type FileHandle, open, rename, rm, symlink } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { codeOf } from '../../read/error-code.ts'
+import { draftName, PREFIX, RECORDS } from './draft-records.ts'
 
 /** A file that is written beside another, whose place it takes when it is whole. */
 export interface Draft {
@@ -21,13 +22,9 @@ export interface Replaced {
   size: number
 }
 
-/** A link to each draft: who was killed while it wrote one finds it again. Only root may write there. */
-const RECORDS = '/var/lib/threadbox-drafts'
-const PREFIX = '.threadbox-draft-'
-
 /** Undefined where nothing can be made beside the target, as for files of the kernel. Throws when the disk is full. */
 export async function openDraft(target: string, replaced: Replaced | undefined): Promise<Draft | undefined> {
-  const id = crypto.randomUUID()
+  const id = draftName(replaced === undefined)
   const path = join(dirname(target), PREFIX + id)
   const record = join(RECORDS, id)
   await symlink(path, record).catch(() => {})
@@ -63,23 +60,6 @@ export async function openDraft(target: string, replaced: Replaced | undefined):
   }
 
   return { file, commit, discard: () => end(true) }
-}
-
-/** Makes the place of the records, and removes the drafts that a guest was killed over. */
-export function sweepDrafts(): void {
-  try {
-    mkdirSync(RECORDS, { recursive: true, mode: 0o700 })
-    const { uid, mode } = lstatSync(RECORDS)
-    if (uid !== process.getuid?.() || (mode & 0o022) !== 0) return
-    for (const id of readdirSync(RECORDS)) {
-      const record = join(RECORDS, id)
-      const path = readlinkSync(record)
-      if (basename(path) === PREFIX + id) rmSync(path, { force: true })
-      rmSync(record)
-    }
-  } catch {
-    // A place that cannot be written has no drafts.
-  }
 }
 
 /** False where this process may not give files away. */

@@ -1,5 +1,5 @@
 import { type BigIntStats, constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
+import { lchown, lstat, mkdir, open, readdir, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
 import { excerpt } from '../../bounds.ts'
 import { permissionsOf } from '../../environment/permissions.ts'
@@ -7,7 +7,9 @@ import type { FileInfo } from '../../plugin-api/index.ts'
 import { codeOf } from '../../read/error-code.ts'
 import { type Call, lanes } from '../wire/call.ts'
 import { GuestError } from '../wire/requests.ts'
+import type { Attributes } from './attributes.ts'
 import { assertNotOwn, assertNotOwnPath, isOwn } from './own-files.ts'
+import { findPerson } from './person.ts'
 
 const PIECE_BYTES = 256 * 1024
 
@@ -15,10 +17,16 @@ const PIECE_BYTES = 256 * 1024
 const MAX_ENTRIES = 10_000
 
 /** Sends a regular file's bytes. Never waits for a FIFO or a device: they are refused after an open that cannot block. */
-export async function sendFile(call: Call, path: string): Promise<void> {
+export async function sendFile(call: Call, path: string, asDescriptor = false): Promise<void> {
   const file = await openRegular(path, constants.O_RDONLY)
   try {
-    call.answer({ size: (await file.stat()).size })
+    const { size } = await file.stat()
+    if (asDescriptor && size > PIECE_BYTES) {
+      call.answer({ size, descriptor: file.fd })
+      // The server ends the call when it has read the file.
+      return void (await call.result)
+    }
+    call.answer({ size })
     const buffer = Buffer.allocUnsafe(PIECE_BYTES)
     while (!call.isOver) {
       const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, null)
@@ -30,24 +38,25 @@ export async function sendFile(call: Call, path: string): Promise<void> {
   }
 }
 
-export async function describe(path: string): Promise<FileInfo | null> {
+/** With `attributes` it has details. */
+export async function describe(path: string, attributes?: Attributes): Promise<FileInfo | null> {
   await assertNotOwnPath(path)
   try {
-    return await infoOf(path, await readNames())
+    return await infoOf(path, await readNames(), attributes)
   } catch (error) {
     if (isMissing(error)) return null
     throw error
   }
 }
 
-export async function list(path: string, depth: number): Promise<FileInfo[]> {
+export async function list(path: string, depth: number, attributes?: Attributes): Promise<FileInfo[]> {
   await assertNotOwnPath(path)
   if (!(await stat(path)).isDirectory()) throw new GuestError('invalid_request', `Not a directory: ${excerpt(path)}`)
   const names = await readNames()
   const found: FileInfo[] = []
   const walk = async (directory: string, levels: number): Promise<void> => {
     for (const entry of await readdir(directory)) {
-      const info = await infoOf(join(directory, entry), names).catch(() => undefined)
+      const info = await infoOf(join(directory, entry), names, attributes).catch(() => undefined)
       if (!info) continue
       found.push(info)
       if (found.length > MAX_ENTRIES)
@@ -60,12 +69,25 @@ export async function list(path: string, depth: number): Promise<FileInfo[]> {
   return found.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** False when the directory was there. */
-export async function makeDirectory(path: string): Promise<boolean> {
+/** False when the directory was there. What is made belongs to the owner. */
+export async function makeDirectory(path: string, owner?: string): Promise<boolean> {
   const present = await stat(path).catch(() => undefined)
   if (present?.isDirectory()) return false
-  await mkdir(path, { recursive: true })
+  await makeParents(path, owner)
   return true
+}
+
+/** Makes a directory and those above it that are missing. */
+export async function makeParents(path: string, owner: string | undefined): Promise<void> {
+  const first = await mkdir(path, { recursive: true })
+  if (first === undefined || owner === undefined) return
+  for (let at = path; at.length >= first.length; at = dirname(at)) await giveTo(at, owner)
+}
+
+/** Does nothing where there is no such user, or only one. */
+export async function giveTo(path: string, owner: string): Promise<void> {
+  const person = findPerson(owner)
+  if (person) await lchown(path, person.uid, person.gid).catch(() => {})
 }
 
 export async function move(from: string, to: string): Promise<void> {
@@ -102,7 +124,7 @@ interface Names {
   groups: Map<bigint, string>
 }
 
-async function infoOf(path: string, names: Names): Promise<FileInfo> {
+async function infoOf(path: string, names: Names, attributes?: Attributes): Promise<FileInfo> {
   const own = await lstat(path, { bigint: true })
   const symlinkTarget = own.isSymbolicLink() ? await readlink(path) : undefined
   const target: BigIntStats = symlinkTarget === undefined ? own : await stat(path, { bigint: true }).catch(() => own)
@@ -117,7 +139,14 @@ async function infoOf(path: string, names: Names): Promise<FileInfo> {
     group: names.groups.get(own.gid) ?? String(own.gid),
     modifiedTime: own.mtime.toISOString(),
     ...(symlinkTarget !== undefined && { symlinkTarget }),
+    ...(attributes && (await detailsOf(path, symlinkTarget !== undefined, attributes))),
   }
+}
+
+async function detailsOf(path: string, isLink: boolean, { read }: Attributes): Promise<Partial<FileInfo>> {
+  if (!isLink) return { attributes: read(path) }
+  const resolvedTarget = await realpath(path).catch(() => undefined)
+  return resolvedTarget === undefined ? {} : { resolvedTarget }
 }
 
 async function readNames(): Promise<Names> {

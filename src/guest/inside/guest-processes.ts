@@ -1,8 +1,8 @@
 import { createProcessTable } from '../../environment/process-table.ts'
+import { nextTurn } from '../../environment/pump.ts'
 import type { EnvironmentProcesses } from '../../plugin-api/index.ts'
 import { commandOf } from '../wire/requests.ts'
 import { type GuestSystem, startCommand } from './commands.ts'
-import { nextTurn } from './pipes.ts'
 
 /** The sandbox's processes. They live as long as the guest, whatever server is connected. */
 export const createGuestProcesses = (system: GuestSystem): EnvironmentProcesses =>

@@ -8,11 +8,19 @@ export interface Libc {
   pipe(kept: 'read' | 'write'): { readEnd: number; writeEnd: number }
   /** Bytes that wait in a pipe, or in a terminal's master. */
   pendingBytes(fd: number): number
+  /** Lets more bytes wait in a pipe. Does nothing when Linux does not allow it, or when this is no pipe. */
+  widenPipe(fd: number): void
   /** The number of a terminal's master, below /dev/pts; its other end may be opened from now on. */
   unlockTerminal(master: number): number
   resizeTerminal(master: number, size: TerminalSize): void
+  /** What waits in a pipe that does not block, up to 64 KiB: empty at its end, undefined when nothing waits. */
+  read(fd: number): Buffer | undefined
+  /** The soft limit of a child; undefined when it may not be read. */
+  softLimit(pid: number, resource: number): bigint | undefined
   /** Lowers a limit of this process, soft and hard; its children inherit it. Names it by its pid: see the seccomp policy. */
   lowerLimit(resource: number, value: bigint): void
+  /** Whether this process is refused a call that would set a limit to what it is: nothing inside can change that limit then. */
+  isLimitKept(resource: number): boolean
   /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
   withSoftLimit<Result>(resource: number, value: bigint, start: () => Result): Result
   /**
@@ -22,9 +30,8 @@ export interface Libc {
   guardLimits(): boolean
   /** Nobody inside can read or trace this process, whatever its user. */
   becomeUndumpable(): void
-  /** Pid of a child that has ended and was not waited for; it stays so. Undefined when there is none. */
-  peekEnded(): number | undefined
-  reap(pid: number): void
+  /** Waits for a child that has ended, and returns its status as waitpid gives it. Returns undefined when no child has ended. */
+  reap(): { pid: number; status: number } | undefined
 }
 
 /** Places of the first and last address of the variables behind the name in /proc/PID/stat. */
@@ -39,7 +46,7 @@ export function eraseVariable(name: string): void {
   const stat = readFileSync('/proc/self/stat', 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [start, end] = [Number(fields[ENV_START]), Number(fields[ENV_END])]
-  const memory = Buffer.from(toArrayBuffer(start as Pointer, 0, end - start))
+  const memory = start > 0 ? Buffer.from(toArrayBuffer(start as Pointer, 0, end - start)) : entryOf(name)
   for (let at = 0; at < memory.byteLength; ) {
     const next = memory.indexOf(0, at) + 1 || memory.byteLength + 1
     if (memory.toString('latin1', at, at + wanted.length) === wanted) memory.fill('x', at + wanted.length, next - 1)
@@ -51,6 +58,17 @@ export function eraseVariable(name: string): void {
     throw new Error(`${name} stays visible`)
 }
 
+/** The variable where it lies in memory, on a kernel that does not say where all are: gVisor's. */
+function entryOf(name: string): Buffer {
+  const { getenv } = dlopen('libc.so.6', { getenv: { args: [FFIType.pointer], returns: FFIType.pointer } }).symbols
+  const value = getenv(ptr(Buffer.from(`${name}\0`)))
+  if (!value) return Buffer.alloc(0)
+  const length = Buffer.byteLength(process.env[name] ?? '')
+  const begin = name.length + 1
+  return Buffer.from(toArrayBuffer((Number(value) - begin) as Pointer, 0, begin + length + 1))
+}
+
+export const RLIMIT_RSS = 5
 export const RLIMIT_NPROC = 6
 export const RLIMIT_LOCKS = 10
 
@@ -61,16 +79,17 @@ const SAME = 0xffffffff
 const O_CLOEXEC = 0x80000
 const O_NONBLOCK = 0x800
 const F_SETFL = 4
+const F_SETPIPE_SZ = 1031
 const FIONREAD = 0x541b
 const TIOCSWINSZ = 0x5414
 const TIOCSPTLCK = 0x40045431
 const TIOCGPTN = 0x80045430
 const PR_SET_DUMPABLE = 4
-const P_ALL = 0
+const ANY = -1
+const PIECE_BYTES = 64 * 1024
+/** Linux allows an ordinary user no more. */
+const WIDE_PIPE_BYTES = 1024 * 1024
 const WNOHANG = 1
-const WEXITED = 4
-const WNOWAIT = 0x1000000
-const SI_PID_OFFSET = 16
 
 export function openLibc(): Libc {
   const { i32, u32, u64, pointer } = FFIType
@@ -83,13 +102,14 @@ export function openLibc(): Libc {
     prlimit: { args: [i32, i32, pointer, pointer], returns: i32 },
     setresgid: { args: [u32, u32, u32], returns: i32 },
     prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
-    waitid: { args: [i32, u32, pointer, i32], returns: i32 },
+    read: { args: [i32, pointer, u64], returns: i32 },
     waitpid: { args: [i32, pointer, i32], returns: i32 },
   })
   const ends = new Int32Array(2)
   const count = new Int32Array(1)
   const limit = new BigUint64Array(2)
-  const info = new DataView(new ArrayBuffer(128))
+  const status = new Int32Array(1)
+  const piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
 
   return {
     pipe(kept) {
@@ -101,6 +121,9 @@ export function openLibc(): Libc {
     pendingBytes(fd) {
       return symbols.ioctl(fd, FIONREAD, ptr(count)) === 0 ? (count[0] ?? 0) : 0
     },
+    widenPipe(fd) {
+      symbols.fcntl(fd, F_SETPIPE_SZ, WIDE_PIPE_BYTES)
+    },
     unlockTerminal(master) {
       count[0] = 0
       if (symbols.ioctl(master, TIOCSPTLCK, ptr(count)) !== 0 || symbols.ioctl(master, TIOCGPTN, ptr(count)) !== 0)
@@ -110,10 +133,18 @@ export function openLibc(): Libc {
     resizeTerminal(master, { columns, rows }) {
       symbols.ioctl(master, TIOCSWINSZ, ptr(Uint16Array.of(rows, columns, 0, 0)))
     },
+    read(fd) {
+      const length = symbols.read(fd, ptr(piece), piece.byteLength)
+      return length < 0 ? undefined : Buffer.from(piece.subarray(0, length))
+    },
+    softLimit: (pid, resource) => (symbols.prlimit(pid, resource, null, ptr(limit)) === 0 ? limit[0] : undefined),
     lowerLimit(resource, value) {
       limit.fill(value)
       if (symbols.prlimit(process.pid, resource, ptr(limit), null) !== 0)
         throw new Error('a limit could not be lowered')
+    },
+    isLimitKept(resource) {
+      return symbols.getrlimit(resource, ptr(limit)) === 0 && symbols.setrlimit(resource, ptr(limit)) !== 0
     },
     withSoftLimit(resource, value, start) {
       const own = new BigUint64Array(2)
@@ -133,13 +164,9 @@ export function openLibc(): Libc {
     becomeUndumpable() {
       symbols.prctl(PR_SET_DUMPABLE, 0n, 0n, 0n, 0n)
     },
-    peekEnded() {
-      info.setInt32(SI_PID_OFFSET, 0)
-      if (symbols.waitid(P_ALL, 0, ptr(info.buffer), WEXITED | WNOHANG | WNOWAIT) !== 0) return undefined
-      return info.getInt32(SI_PID_OFFSET, true) || undefined
-    },
-    reap(pid) {
-      symbols.waitpid(pid, null, WNOHANG)
+    reap() {
+      const pid = symbols.waitpid(ANY, ptr(status), WNOHANG)
+      return pid > 0 ? { pid, status: status[0] ?? 0 } : undefined
     },
   }
 }

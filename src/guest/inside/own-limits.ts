@@ -1,4 +1,4 @@
-import { limitsOf } from './process-tree.ts'
+import { limitsOf, type MarkLimit } from './mark-limit.ts'
 
 /** The limits that the guest was started with, but for its marks. */
 export interface OwnLimits {
@@ -6,11 +6,11 @@ export interface OwnLimits {
   assertKept(): void
 }
 
-export function keepLimits(): OwnLimits {
+export function keepLimits(mark: MarkLimit): OwnLimits {
   const read = () =>
     limitsOf('self')
       .split('\n')
-      .filter(line => !line.startsWith('Max file locks'))
+      .filter(line => !line.startsWith(mark.line))
       .join('\n')
   const before = read()
   return {

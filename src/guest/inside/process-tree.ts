@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { type Libc, RLIMIT_LOCKS } from './libc.ts'
+import type { Libc } from './libc.ts'
+import { FIRST_MARK, limitsOf, type MarkLimit } from './mark-limit.ts'
 
 /**
- * Each command is started under its own value of a limit that Linux keeps but does not use (file locks, since 2.4.25).
+ * Each command is started under its own value of a limit that the kernel keeps but does not use (see mark-limit.ts).
  * Children inherit it, without CAP_SYS_RESOURCE nobody can raise it again, and who confines the guest must keep all but
  * pid 1 from lowering it: so every descendant is found, whatever session, parent, user or environment it fled to.
  */
@@ -15,30 +16,49 @@ export interface Trees {
   kill(mark: bigint): Promise<void>
 }
 
-const FIRST_MARK = 1n << 48n
 const POLL_MS = 1
 /** Place of the thread count behind the name in /proc/PID/stat. */
 const THREADS = 17
+/** Of a limit's name in /proc/PID/limits. */
+const TITLE_WIDTH = 26
 
-export function createTrees(libc: Libc): Trees {
+export function createTrees(libc: Libc, { resource, line, isShared }: MarkLimit): Trees {
   let last = FIRST_MARK
 
+  const carries = (limits: string, mark: bigint) => limits.includes(`${line.padEnd(TITLE_WIDTH)}${mark} `)
+
+  /** Whether it has a limit that is no mark which was given. Processes that come from outside have none. */
+  const isStray = (limits: string) => {
+    const row = limits.split('\n').find(each => each.startsWith(line)) ?? ''
+    const [, soft, hard] = /^ +(\d+) +(\w+) /.exec(row.slice(line.length)) ?? []
+    return soft !== undefined && (soft !== hard || BigInt(soft) < last)
+  }
+
+  const alive = (mark: bigint) =>
+    processIds().filter(pid => pid !== process.pid && carries(limitsOf(pid), mark) && !isZombie(pid))
+
+  const next = () => {
+    last -= 1n
+    try {
+      libc.lowerLimit(resource, last)
+    } catch {
+      // Root inside has lowered it for pid 1. Without marks nothing can be killed for certain: the sandbox starts anew.
+      process.exit(1)
+    }
+    return last
+  }
+
   return {
-    mark() {
-      last -= 1n
-      try {
-        libc.lowerLimit(RLIMIT_LOCKS, last)
-      } catch {
-        // Root inside has lowered it for pid 1. Without marks nothing can be killed for certain: the sandbox starts anew.
-        process.exit(1)
-      }
-      return last
-    },
+    mark: next,
     confirm(pid, mark) {
-      // Where root inside can lower it for pid 1, it may have done so in between. What has ended already may have left others.
-      const limits = limitsOf(pid)
-      if (limits === '' ? processIds().some(each => isStray(limitsOf(each), last)) : !carries(limits, mark))
-        process.exit(1)
+      // Where root inside can lower it for pid 1, it may have done so in between.
+      if (libc.softLimit(pid, resource) !== mark) {
+        // It is of another user already, or has ended and may have left others.
+        const limits = limitsOf(pid)
+        if (limits === '' ? processIds().some(each => isStray(limitsOf(each))) : !carries(limits, mark)) process.exit(1)
+      }
+      // What comes from outside must not go with the command: its mark is now that of no command.
+      if (isShared) next()
     },
     async kill(mark) {
       // Stopped first: a tree that forks as fast as it dies would never end.
@@ -51,31 +71,10 @@ export function createTrees(libc: Libc): Trees {
   }
 }
 
-const carries = (limits: string, mark: bigint) => limits.includes(`Max file locks            ${mark} `)
-
-/** Whether it has a limit that is no mark which was given. Processes that come from outside have none. */
-function isStray(limits: string, last: bigint): boolean {
-  const [, soft, hard] = /^Max file locks +(\d+) +(\w+) /m.exec(limits) ?? []
-  return soft !== undefined && (soft !== hard || BigInt(soft) < last)
-}
-
 const processIds = () =>
   readdirSync('/proc')
     .map(Number)
     .filter(pid => pid > 0)
-
-function alive(mark: bigint): number[] {
-  return processIds().filter(pid => pid !== process.pid && carries(limitsOf(pid), mark) && !isZombie(pid))
-}
-
-/** Empty when it cannot be read. */
-export function limitsOf(pid: number | 'self'): string {
-  try {
-    return readFileSync(`/proc/${pid}/limits`, 'latin1')
-  } catch {
-    return ''
-  }
-}
 
 /** A process whose first thread has ended looks like one while its other threads go on. */
 function isZombie(pid: number): boolean {

@@ -1,30 +1,38 @@
+import { constants } from 'node:os'
+import type { ProcessExit } from '../../plugin-api/index.ts'
 import type { Libc } from './libc.ts'
 
-/** Waits for the orphans that land on pid 1. Bun waits for its own children only. */
+/** Waits for every child of this process: for the commands, and for the orphans that land on pid 1. */
 export interface Reaper {
-  /** Children that Bun waits for itself. */
-  adopt(pid: number): void
-  release(pid: number): void
+  /** Resolves when the child has ended. To be called in the turn in which it was started. */
+  ended(pid: number): Promise<ProcessExit>
 }
 
 export function startReaper(libc: Libc): Reaper {
-  const own = new Set<number>()
+  const awaited = new Map<number, (exit: ProcessExit) => void>()
 
-  const sweep = () => {
-    for (;;) {
-      const pid = libc.peekEnded()
-      // While a child of Bun's is first in line, those behind it wait for its release.
-      if (pid === undefined || own.has(pid)) return
-      libc.reap(pid)
+  process.on('SIGCHLD', () => {
+    // One signal may stand for many children.
+    for (let child = libc.reap(); child; child = libc.reap()) {
+      const resolve = awaited.get(child.pid)
+      awaited.delete(child.pid)
+      resolve?.(exitOf(child.status))
     }
-  }
-  if (process.pid === 1) process.on('SIGCHLD', sweep)
+  })
 
   return {
-    adopt: pid => void own.add(pid),
-    release(pid) {
-      own.delete(pid)
-      if (process.pid === 1) sweep()
+    ended(pid) {
+      const { promise, resolve } = Promise.withResolvers<ProcessExit>()
+      awaited.set(pid, resolve)
+      return promise
     },
   }
+}
+
+/** The low seven bits are the signal that ended it, the next byte what it ended with. */
+function exitOf(status: number): ProcessExit {
+  const number = status & 0x7f
+  if (number === 0) return { exitCode: (status >> 8) & 0xff }
+  const [name] = Object.entries(constants.signals).find(([, each]) => each === number) ?? [`SIG${number}`]
+  return { exitCode: 128 + number, signal: name }
 }

@@ -1,47 +1,67 @@
 import { fstatSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
-import { excerpt } from '../../bounds.ts'
-import { ApiError } from '../../errors.ts'
-import { codeOf } from '../../read/error-code.ts'
-import { isObject } from '../../read/json.ts'
-import { Channel } from '../wire/channel.ts'
+import { once } from '../../async/once.ts'
+import { Channel, type ChannelStream } from '../wire/channel.ts'
+import { listen } from '../wire/connection.ts'
+import { describeError } from '../wire/describe-error.ts'
 import { PROTOCOL } from '../wire/frame.ts'
-import { GuestError, type GuestRequest } from '../wire/requests.ts'
+import { SERVER_LISTENS_VARIABLE } from '../wire/proxy-variables.ts'
+import type { GuestRequest } from '../wire/requests.ts'
+import { hello } from '../wire/version.ts'
 import { answerRequest, type Inside } from './answer-request.ts'
 import type { GuestSystem } from './commands.ts'
-import { sweepDrafts } from './draft.ts'
+import { createDirectGate } from './direct.ts'
+import { sweepDrafts } from './draft-records.ts'
 import { createGuestProcesses } from './guest-processes.ts'
 import { openLibc } from './libc.ts'
+import { findMarkLimit } from './mark-limit.ts'
+import { createNameGate } from './names.ts'
 import { keepLimits } from './own-limits.ts'
 import { createTrees } from './process-tree.ts'
-import { listenForProxy, type ProxyGate } from './proxy.ts'
+import { createProxyGate, type ProxyGate } from './proxy.ts'
 import { startReaper } from './reaper.ts'
+import { openStartProgram } from './start-program.ts'
 
 /** Serves calls on a listening socket that was passed as this descriptor. Throws when it was not. Never ends on its own. */
 export function serveGuest(listenFd: number): void {
   if (!isSocket(listenFd)) throw new Error('the server starts the guest, inside a sandbox')
-  createServer(openGuest()).listen({ fd: listenFd })
+  listen({ fd: listenFd }, openGuest())
 }
 
 /** Makes this process the guest of its sandbox, before any command runs. Gives what takes a server's connections. */
-export function openGuest(): (socket: Socket) => void {
+export function openGuest(): (stream: ChannelStream) => void {
   const libc = openLibc()
   libc.becomeUndumpable()
   libc.guardLimits()
+  const mark = findMarkLimit(libc)
   process.umask(0o022)
   sweepDrafts()
   const { THREADBOX_PROCESSES, THREADBOX_ENVIRONMENT } = process.env
   const system: GuestSystem = {
     libc,
-    limits: keepLimits(),
-    trees: createTrees(libc),
+    limits: keepLimits(mark),
+    trees: createTrees(libc, mark),
     reaper: startReaper(libc),
+    start: openStartProgram(),
     maxProcesses: THREADBOX_PROCESSES ? BigInt(THREADBOX_PROCESSES) : undefined,
     ownVariables: THREADBOX_ENVIRONMENT ? JSON.parse(THREADBOX_ENVIRONMENT) : {},
   }
-  const gate = listenForProxy()
-  const inside = { system, processes: createGuestProcesses(system) }
-  return socket => accept(socket, inside, gate)
+  const gate = createProxyGate()
+  // Before any command runs: nothing inside can have the port first.
+  if (!process.env[SERVER_LISTENS_VARIABLE]) gate.listen()
+  const names = createNameGate()
+  names.listen()
+  const inside: Inside = {
+    system,
+    processes: createGuestProcesses(system),
+    gate,
+    direct: createDirectGate(gate),
+    names,
+    attributes: once(async () => (await import('./attributes.ts')).openAttributes()),
+    inotify: once(async () => (await import('./inotify.ts')).openInotify()),
+  }
+  // The build's leaves what a start runs once uncompiled.
+  Bun.unsafe.setJITPolicy(1)
+  return stream => accept(stream, inside, gate)
 }
 
 function isSocket(fd: number): boolean {
@@ -52,8 +72,8 @@ function isSocket(fd: number): boolean {
   }
 }
 
-function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
-  const channel = new Channel(socket, {
+function accept(stream: ChannelStream, inside: Inside, gate: ProxyGate): void {
+  const channel = new Channel(stream, {
     side: 'guest',
     onOpen(call, request) {
       // The server's requests are trusted; what it relays is not interpreted here.
@@ -64,44 +84,5 @@ function accept(socket: Socket, inside: Inside, gate: ProxyGate): void {
     },
   })
   gate.add(channel)
-  channel.sendHello({ protocol: PROTOCOL })
-}
-
-function describeError(error: unknown): { code: string; message: string } {
-  if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
-  const code = codeOf(error) ?? ''
-  const path = isObject(error) && typeof error.path === 'string' ? error.path : ''
-  if (code === 'ENOENT') return { code: 'file_not_found', message: `No such file: ${excerpt(path)}` }
-  if (code === 'ENOTDIR')
-    return { code: 'file_not_found', message: `No such file: ${excerpt(path)} leads through what is no directory` }
-  const where = path && `: ${excerpt(path)}`
-  // A file may be as large as the disk, where that is no file system of its own.
-  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
-    return { code: 'disk_full', message: `No space is left in the sandbox${where}` }
-  }
-  if (code === 'EIO') return { code: 'sandbox_unavailable', message: `The disk of the sandbox has failed${where}` }
-  const known = refusals[code]
-  return {
-    code: 'invalid_request',
-    message: known ? `${known}${where}` : `The operation failed: ${code || error}`,
-  }
-}
-
-const refusals: Record<string, string> = {
-  EISDIR: 'It is a directory',
-  EEXIST: 'It exists already',
-  ENOTEMPTY: 'The directory is not empty',
-  ELOOP: 'Too many links',
-  ENAMETOOLONG: 'The name is too long',
-  EACCES: 'Permission denied',
-  EPERM: 'Not permitted',
-  EROFS: 'The file system is read-only',
-  EBUSY: 'It is in use',
-  EINVAL: 'It is not possible',
-  EXDEV: 'It cannot be moved to another file system',
-  // A FIFO that nobody reads, or a socket.
-  ENXIO: 'Not a regular file',
-  ETXTBSY: 'The file is being executed',
-  EMFILE: 'The sandbox has too many files open',
-  ENOMEM: 'The sandbox has no memory left',
+  channel.sendHello(hello(PROTOCOL))
 }

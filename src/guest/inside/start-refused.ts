@@ -13,6 +13,11 @@ interface Attempt {
 
 /** Why a command could not be started, in words: without the names of errors and of system calls. */
 export function startRefused(error: unknown, attempt: Attempt): GuestError {
+  const found = look(attempt.cwd)
+  if (!found?.isDirectory()) {
+    const what = found ? 'not a directory' : 'no such directory'
+    return new GuestError('invalid_request', `cwd: ${what}: ${excerpt(attempt.cwd)}`)
+  }
   const code = codeOf(error) ?? ''
   const isFull = code === 'EAGAIN' || code === 'ENOMEM'
   const reason = reasonOf(code, attempt) ?? excerpt(messageOf(error))
@@ -23,7 +28,7 @@ export function startRefused(error: unknown, attempt: Attempt): GuestError {
 }
 
 /** Undefined also where the path leads through what is no directory. */
-export function look(path: string): Stats | undefined {
+function look(path: string): Stats | undefined {
   try {
     return statSync(path)
   } catch {

@@ -8,7 +8,8 @@ export type Lane = (typeof lanes)[keyof typeof lanes]
 
 /** What a lane's sender may send before its reader has taken any of it. */
 const WINDOW_BYTES = 256 * 1024
-const PIECE_BYTES = 64 * 1024
+/** As much as one answer to a reader of a process has. */
+const PIECE_BYTES = 128 * 1024
 
 interface Incoming {
   chunks: Buffer[]
@@ -17,6 +18,11 @@ interface Incoming {
   ended: boolean
   discarding: boolean
   wake: (() => void) | undefined
+  /** Bytes that came past the channel. */
+  poured: Buffer[]
+  pouredBytes: number
+  /** Called when some of them were taken. */
+  hasRoom: () => void
 }
 
 interface Outgoing {
@@ -33,28 +39,37 @@ interface Wire {
 
 /** One request, its lanes of bytes, and its result. Made by a Channel. */
 export class Call {
-  /** What the other side answers first. Rejects when the call is closed before. */
-  readonly reply: Promise<unknown>
   /** What the other side closes the call with. Rejects only when the channel is lost. */
   readonly result: Promise<unknown>
   /** Called with each control message of the other side. */
   onControl: (message: unknown) => void = () => {}
 
-  readonly #reply = Promise.withResolvers<unknown>()
+  /** Made when it is asked for: the side that answers never does. */
+  #reply: PromiseWithResolvers<unknown> | undefined
   readonly #result = Promise.withResolvers<unknown>()
   readonly #incoming: [Incoming, Incoming, Incoming] = [incoming(), incoming(), incoming()]
   readonly #outgoing: [Outgoing, Outgoing, Outgoing] = [outgoing(), outgoing(), outgoing()]
   #failure: ApiError | undefined
+  /** The other side's first answer, or what it closed the call with before. */
+  #first: { reply: unknown } | { closed: unknown } | undefined
   #isOver = false
 
   constructor(
     readonly id: number,
     private readonly wire: Wire,
   ) {
-    this.reply = this.#reply.promise
     this.result = this.#result.promise
-    this.reply.catch(() => {})
     this.result.catch(() => {})
+  }
+
+  /** What the other side answers first. Rejects when the call is closed before. */
+  get reply(): Promise<unknown> {
+    if (!this.#reply) {
+      this.#reply = Promise.withResolvers()
+      this.#reply.promise.catch(() => {})
+      this.#settleReply()
+    }
+    return this.#reply.promise
   }
 
   get isOver(): boolean {
@@ -98,6 +113,12 @@ export class Call {
   async read(lane: Lane): Promise<Buffer | undefined> {
     const state = this.#incoming[lane]
     for (;;) {
+      const poured = state.poured.shift()
+      if (poured) {
+        state.pouredBytes -= poured.byteLength
+        state.hasRoom()
+        return poured
+      }
       const chunk = nextPiece(state.chunks)
       if (chunk) {
         this.#credit(lane, state, chunk.byteLength)
@@ -109,13 +130,30 @@ export class Call {
     }
   }
 
+  /** Adds bytes of a lane that came another way. Waits while more than a window of them is not read. */
+  async pour(lane: Lane, bytes: Buffer): Promise<void> {
+    const state = this.#incoming[lane]
+    if (state.discarding || this.#isOver) return
+    state.poured.push(bytes)
+    state.pouredBytes += bytes.byteLength
+    wake(state)
+    while (state.pouredBytes > WINDOW_BYTES && !this.#isOver)
+      await new Promise<void>(resolve => (state.hasRoom = resolve))
+  }
+
   /** Takes and drops all that comes in a lane from now on. */
   discard(lane: Lane): void {
     const state = this.#incoming[lane]
     state.discarding = true
+    state.poured = []
+    state.pouredBytes = 0
+    state.hasRoom()
     for (const chunk of state.chunks.splice(0)) this.#credit(lane, state, chunk.byteLength)
     state.wake?.()
   }
+
+  /** Whether the other side has said that no more bytes come in a lane. */
+  readonly hasEnded = (lane: Lane): boolean => this.#incoming[lane].ended
 
   readable(lane: Lane): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>(
@@ -133,7 +171,7 @@ export class Call {
 
   /** A frame of the other side. Throws when it breaks the rules. */
   receive({ kind, payload }: Frame): void {
-    if (kind === kinds.reply) this.#reply.resolve(parse(payload))
+    if (kind === kinds.reply) this.#answered(parse(payload))
     else if (kind === kinds.control) this.onControl(parse(payload))
     else if (kind === kinds.close) this.#finish(parse(payload))
     else this.#receiveOnLane(kind, laneOf(payload), payload)
@@ -143,7 +181,7 @@ export class Call {
   fail(error: ApiError): void {
     if (this.#isOver) return
     this.#failure = error
-    this.#reply.reject(error)
+    this.#settleReply()
     this.#result.reject(error)
     this.#over()
   }
@@ -183,8 +221,22 @@ export class Call {
     this.wire.write(kinds.credit, this.id, laneByte[lane], amount)
   }
 
+  #answered(reply: unknown): void {
+    this.#first ??= { reply }
+    this.#settleReply()
+  }
+
+  #settleReply(): void {
+    if (!this.#reply) return
+    if (!this.#first) {
+      if (this.#failure) this.#reply.reject(this.#failure)
+    } else if ('reply' in this.#first) this.#reply.resolve(this.#first.reply)
+    else this.#reply.reject(new CallClosed(this.#first.closed))
+  }
+
   #finish(result: unknown): void {
-    this.#reply.reject(new CallClosed(result))
+    this.#first ??= { closed: result }
+    this.#settleReply()
     this.#result.resolve(result)
     this.#over()
   }
@@ -192,7 +244,11 @@ export class Call {
   #over(): void {
     this.#isOver = true
     this.wire.forget(this.id)
-    for (const state of this.#incoming) wake(state)
+    for (const state of this.#incoming) {
+      // Its reader may still come, but nobody waits for that.
+      state.hasRoom()
+      wake(state)
+    }
     for (const state of this.#outgoing) wake(state)
   }
 }
@@ -222,6 +278,9 @@ const incoming = (): Incoming => ({
   ended: false,
   discarding: false,
   wake: undefined,
+  poured: [],
+  pouredBytes: 0,
+  hasRoom: () => {},
 })
 
 const outgoing = (): Outgoing => ({ credit: WINDOW_BYTES, wake: undefined })

@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../errors.ts'
 import { Call } from './call.ts'
 import { createDecoder, encodeFrame, type Frame, json, type Kind, kinds, parse } from './frame.ts'
@@ -11,6 +10,17 @@ const firstCall = { host: 1, guest: 2 } as const
 
 /** Bytes that wait for a slow peer. The windows of our own calls use at most two thirds of this. */
 const MAX_UNSENT_BYTES = 96 * 1024 * 1024
+
+/** The byte stream under a channel: a Duplex of node:stream, or something leaner. */
+export interface ChannelStream {
+  /** Bytes that were written and wait for the peer to read. */
+  readonly writableLength: number
+  /** Takes all, whatever waits already. */
+  write(bytes: Uint8Array): unknown
+  destroy(): unknown
+  on(event: 'data', listener: (bytes: Buffer) => void): unknown
+  on(event: 'end' | 'error' | 'close', listener: () => void): unknown
+}
 
 export interface ChannelOptions {
   side: keyof typeof firstCall
@@ -33,7 +43,7 @@ export class Channel {
   /** The peer's first frame. Rejects when the channel closes before it. */
   readonly hello: Promise<unknown>
 
-  readonly #socket: Duplex
+  readonly #socket: ChannelStream
   readonly #calls = new Map<number, Call>()
   readonly #options: ChannelOptions
   readonly #hello = Promise.withResolvers<unknown>()
@@ -44,7 +54,7 @@ export class Channel {
   #isGreeted = false
   #failure: ApiError | undefined
 
-  constructor(socket: Duplex, options: ChannelOptions) {
+  constructor(socket: ChannelStream, options: ChannelOptions) {
     this.#socket = socket
     this.#options = options
     this.#nextCall = firstCall[options.side]
@@ -89,10 +99,10 @@ export class Channel {
     this.write(kinds.hello, 0, json(value))
   }
 
-  /** Frames written in one turn of the event loop leave in one write. Bounded by the lanes' windows. */
+  /** Frames written in one turn of the event loop, with its promises, leave in one write. Bounded by the lanes' windows. */
   write(kind: Kind, call: number, ...parts: readonly Uint8Array[]): void {
     if (this.#failure) return
-    if (this.#pending.length === 0) queueMicrotask(() => this.#flush())
+    if (this.#pending.length === 0) process.nextTick(() => this.#flush())
     this.#pending.push(encodeFrame(kind, call, ...parts))
   }
 
@@ -115,9 +125,8 @@ export class Channel {
   #flush(): void {
     const frames = this.#pending
     this.#pending = []
-    const [first] = frames
-    if (!first || this.#failure) return
-    this.#socket.write(frames.length === 1 ? first : Buffer.concat(frames))
+    if (this.#failure) return
+    for (const each of inWrites(frames)) this.#socket.write(each)
   }
 
   #add(id: number): Call {
@@ -162,4 +171,26 @@ export class Channel {
     this.#nextCall = (id + 2) >>> 0
     return id
   }
+}
+
+/** A frame of so much leaves by itself: to copy it beside others costs more than a write. */
+const LARGE_BYTES = 32 * 1024
+
+/** What leaves in one write each. */
+function* inWrites(frames: readonly Buffer[]): Generator<Buffer, void> {
+  let small: Buffer[] = []
+  const together = () => {
+    const [first] = small
+    const all = small.length === 1 && first ? first : Buffer.concat(small)
+    small = []
+    return all
+  }
+  for (const frame of frames) {
+    if (frame.byteLength < LARGE_BYTES) small.push(frame)
+    else {
+      if (small.length > 0) yield together()
+      yield frame
+    }
+  }
+  if (small.length > 0) yield together()
 }

@@ -2,6 +2,9 @@
 export const PROXY_HOST = '127.0.0.1'
 export const PROXY_PORT = 3128
 
+/** Set for a guest whose server listens there itself. Programs inside do not see it. */
+export const SERVER_LISTENS_VARIABLE = 'THREADBOX_SERVER_LISTENS'
+
 export const PROXY_URL = `http://${PROXY_HOST}:${PROXY_PORT}`
 const direct = 'localhost,127.0.0.1,::1'
 

@@ -1,9 +1,13 @@
 import { ApiError, type ErrorCode, isErrorCode } from '../../errors.ts'
-import type { FileInfo, OutputBatch, ProcessExit, ProcessInfo } from '../../plugin-api/index.ts'
+import type { FileChange, FileInfo, OutputBatch, ProcessExit, ProcessInfo } from '../../plugin-api/index.ts'
 import { type JsonObject, objectOf, parseJson } from '../../read/json.ts'
-import { type Call, CallClosed } from './call.ts'
+import { type Call, CallClosed, type Lane, lanes } from './call.ts'
+import type { DirectRequest } from './requests.ts'
 
 /** What a guest sends is checked here before anything of the server reads it. */
+
+/** Longer than any IP address. */
+const MAX_ADDRESS = 64
 
 const fieldsOf = (value: unknown): JsonObject => objectOf(value) ?? {}
 
@@ -18,9 +22,56 @@ export function protocolOf(hello: unknown): number {
   return typeof protocol === 'number' ? protocol : 0
 }
 
-/** What a guest opens a call with. Throws when it is anything but a connection to the proxy. */
-export function assertProxyRequest(request: unknown): void {
-  if (fieldsOf(request).op !== 'proxy') throw broken('request')
+/** The version that a guest has, and the oldest of servers that it works with. A guest of before there were versions says neither. */
+export function versionsOf(hello: unknown): { version: number; oldestServer: number } {
+  const { version, oldestServer } = fieldsOf(hello)
+  return {
+    version: typeof version === 'number' ? version : 0,
+    oldestServer: typeof oldestServer === 'number' ? oldestServer : 0,
+  }
+}
+
+/** Whether the guest replies to a read and a write with a descriptor, when it is asked to. Guests of earlier versions do not. */
+export const offersDescriptors = (hello: unknown): boolean => fieldsOf(hello).offersDescriptors === true
+
+/** The number of a descriptor, as the guest names it. Undefined when it offers none. */
+export const descriptorOf = (reply: unknown): unknown => fieldsOf(reply).descriptor
+
+/** What a guest says of a command's output; the descriptor is not checked. Throws for a lane that no output has. */
+export function outputControlOf(message: unknown): { offered?: { lane: Lane; descriptor: unknown }; drain?: Lane } {
+  const { offered, drain } = fieldsOf(message)
+  if (offered !== undefined) {
+    const { lane, descriptor } = fieldsOf(offered)
+    return { offered: { lane: outputLaneOf(lane), descriptor } }
+  }
+  return drain === undefined ? {} : { drain: outputLaneOf(drain) }
+}
+
+function outputLaneOf(value: unknown): Lane {
+  if (value !== lanes.down && value !== lanes.error) throw broken('lane')
+  return value
+}
+
+/** What a guest opens a call with. Throws when it is anything but a connection of a program inside. */
+export function outletRequestOf(request: unknown): { op: 'proxy' | 'ssh-agent' } | DirectRequest {
+  const { op, address, port } = fieldsOf(request)
+  if (op === 'proxy' || op === 'ssh-agent') return { op }
+  if (op !== 'direct' || typeof address !== 'string' || address.length > MAX_ADDRESS) throw broken('request')
+  if (!Number.isSafeInteger(port)) throw broken('request')
+  return { op, address, port: port as number }
+}
+
+/** The numbers of sockets that a guest lends, as it names them. */
+export function lentSocketsOf(reply: unknown): { route: unknown; netfilter: unknown } {
+  const { route, netfilter } = fieldsOf(reply)
+  return { route, netfilter }
+}
+
+/** The path of a socket inside. Throws what the guest refused the call with. */
+export function pathOf(result: unknown): string {
+  const { path } = resultOf(result)
+  if (typeof path !== 'string' || !/^\/[\w./-]{1,100}$/.test(path)) throw broken('path')
+  return path
 }
 
 export function pidOf(reply: unknown): number {
@@ -39,7 +90,9 @@ export function exitOf(result: unknown): ProcessExit {
   const { exitCode, signal, error } = fieldsOf(result)
   if (error !== undefined) throw failureOf(result)
   if (!Number.isSafeInteger(exitCode)) throw broken('exitCode')
-  return { exitCode: exitCode as number, ...(typeof signal === 'string' && { signal }) }
+  if (typeof signal !== 'string') return { exitCode: exitCode as number }
+  if (!/^SIG\w{1,10}$/.test(signal)) throw broken('signal')
+  return { exitCode: exitCode as number, signal }
 }
 
 /** The result of a call that may have been refused. Throws what it was refused with. */
@@ -58,8 +111,8 @@ export function failureOf(result: unknown): ApiError {
 export function fileInfoOf(value: unknown): FileInfo {
   const info = fieldsOf(value)
   const { name, path, type, size, mode, permissions, owner, group, modifiedTime, symlinkTarget } = info
-  const texts = [name, path, permissions, owner, group, modifiedTime]
-  if (texts.some(text => typeof text !== 'string')) throw broken('file information')
+  const texts = [name, path, permissions, owner, group]
+  if (texts.some(text => typeof text !== 'string') || !isTime(modifiedTime)) throw broken('file information')
   if (type !== 'file' && type !== 'dir') throw broken('file type')
   if (typeof size !== 'number' || typeof mode !== 'number') throw broken('file size')
   return {
@@ -71,9 +124,26 @@ export function fileInfoOf(value: unknown): FileInfo {
     permissions: String(permissions),
     owner: String(owner),
     group: String(group),
-    modifiedTime: String(modifiedTime),
+    modifiedTime,
     ...(typeof symlinkTarget === 'string' && { symlinkTarget }),
+    ...(typeof info.resolvedTarget === 'string' && { resolvedTarget: info.resolvedTarget }),
+    ...(info.attributes !== undefined && { attributes: attributesOf(info.attributes) }),
   }
+}
+
+function attributesOf(value: unknown): Record<string, string> {
+  const texts = Object.entries(fieldsOf(value))
+  if (texts.some(([, text]) => typeof text !== 'string')) throw broken('file attribute')
+  return Object.fromEntries(texts) as Record<string, string>
+}
+
+const changeTypes: ReadonlySet<unknown> = new Set(['create', 'write', 'remove', 'rename', 'chmod'])
+
+/** A line that a watch sends. */
+export function fileChangeOf(line: string): FileChange {
+  const { name, type } = fieldsOf(parseJson(line))
+  if (typeof name !== 'string' || !changeTypes.has(type)) throw broken('file change')
+  return { name, type: type as FileChange['type'] }
 }
 
 export const fileInfosOf = (json: string): FileInfo[] => listOf(json).map(fileInfoOf)
@@ -86,11 +156,14 @@ function listOf(json: string): unknown[] {
   return list
 }
 
+/** A page cannot draw a number that is no time. */
+const isTime = (value: unknown): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value))
+
 export function processInfoOf(value: unknown): ProcessInfo {
   const { pid, name, command, stdin, pty, startedAt, endedAt, exit, outputStart, outputEnd } = fieldsOf(value)
   if ([pid, outputStart, outputEnd].some(number => !Number.isSafeInteger(number))) throw broken('process')
-  if (typeof command !== 'string' || typeof stdin !== 'boolean' || typeof startedAt !== 'string')
-    throw broken('process')
+  if (typeof command !== 'string' || typeof stdin !== 'boolean' || !isTime(startedAt)) throw broken('process')
+  if (typeof endedAt === 'string' && !isTime(endedAt)) throw broken('process')
   const { columns, rows } = fieldsOf(pty)
   return {
     pid: pid as number,

@@ -1,0 +1,40 @@
+import type { Duplex } from 'node:stream'
+import type { PluginContext } from '../../plugin-api/index.ts'
+
+/** Takes a connection that a process inside made to the proxy's address. The signal, where there is one, is to cut it. */
+export type OnProxy = (socket: Duplex, signal?: AbortSignal) => void
+
+/** Takes a connection that a process inside made to an address, which need not be believed. The signal is to cut it. */
+export type OnDirect = (socket: Duplex, destination: { address: string; port: number }, signal?: AbortSignal) => void
+
+/** Answers one DNS message of a process inside. Undefined: it gets no answer. */
+export type AnswerName = (message: Uint8Array, transport: 'udp' | 'tcp') => Promise<Uint8Array | undefined>
+
+/** What serves the processes of one environment that reach out. */
+export interface Outlets {
+  onProxy: OnProxy
+  /** Without it nothing is reached but by the proxy. */
+  onDirect?: OnDirect
+  /** Without it the guest says to each that no name can be resolved. */
+  answerName?: AnswerName
+  /** Takes a connection that a process inside made to its SSH agent's socket. Without it there is no such socket. */
+  onSshAgent?: (socket: Duplex) => void
+}
+
+/** What of a plugin's context serves environments that reach out. */
+export type OutletContext = Partial<Pick<PluginContext, 'serveProxy' | 'serveDirect' | 'answerName' | 'serveSshAgent'>>
+
+/** The outlets of one environment. Without `serveProxy` connections to the proxy are closed. */
+export function outletsOf(
+  { serveProxy, serveDirect, answerName, serveSshAgent }: OutletContext,
+  environmentId: string,
+): Outlets {
+  return {
+    onProxy: (socket, signal) => (serveProxy ? serveProxy(environmentId, socket, signal) : void socket.destroy()),
+    ...(serveDirect && {
+      onDirect: (socket, destination, signal) => serveDirect(environmentId, socket, destination, signal),
+    }),
+    ...(serveSshAgent && { onSshAgent: socket => serveSshAgent(environmentId, socket) }),
+    ...(answerName && { answerName: (message, transport) => answerName(environmentId, message, transport) }),
+  }
+}

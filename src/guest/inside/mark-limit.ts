@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { type Libc, RLIMIT_LOCKS, RLIMIT_RSS } from './libc.ts'
+
+/** A limit whose values can mark processes: the kernel keeps it, passes it on to children, and does not use it. */
+export interface MarkLimit {
+  /** As setrlimit names it. */
+  resource: number
+  /** As /proc/PID/limits names it. */
+  line: string
+  /** Processes that come from outside, as the bridge, have process 1's own limits, which change with it. */
+  isShared: boolean
+}
+
+/** Above all marks. */
+export const FIRST_MARK = 1n << 48n
+
+/** Of Linux, which has not used it since 2.4.25. */
+const fileLocks: MarkLimit = { resource: RLIMIT_LOCKS, line: 'Max file locks', isShared: false }
+/** Of gVisor, which lets nobody change the other. Linux has not used it since 2.4.30; hardly any program sets it. */
+const residentSet: MarkLimit = { resource: RLIMIT_RSS, line: 'Max resident set', isShared: true }
+
+/**
+ * Finds the limit that can be the mark here, and begins it. Throws, with what the operator can do, where that is not file locks and
+ * nothing keeps commands from changing it.
+ */
+export function findMarkLimit(libc: Libc): MarkLimit {
+  if (begins(libc, fileLocks)) return fileLocks
+  if (!begins(libc, residentSet) || !limitsOf('self').includes(residentSet.line))
+    throw new Error('this kernel has no limit that could mark processes')
+  if (libc.isLimitKept(residentSet.resource)) return residentSet
+  throw new Error(
+    'the seccomp profile is not in force, under which a process can hide from the kill of its tree: gVisor needs the argument --oci-seccomp in the runtime of the engine, and the server --docker-runtime with its name',
+  )
+}
+
+function begins(libc: Libc, { resource }: MarkLimit): boolean {
+  try {
+    libc.lowerLimit(resource, FIRST_MARK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Empty when it cannot be read. */
+export function limitsOf(pid: number | 'self'): string {
+  try {
+    return readFileSync(`/proc/${pid}/limits`, 'latin1')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs'
+import { messageOf } from '../../errors.ts'
+import { NETLINK_NETFILTER, NETLINK_ROUTE, REDIRECTED } from '../redirect/addresses.ts'
+import { redirectNetwork } from '../redirect/redirect.ts'
+import { netlinkSocket, openNetlink } from '../redirect/sockets.ts'
+
+/**
+ * Redirects what programs connect to in the network that this process is in, where it may. Prints that it did, or why it
+ * could not. Gives an exit code.
+ */
+export function redirectOwnNetwork(): number {
+  try {
+    const [netfilter, route] = [openNetlink(NETLINK_NETFILTER), openNetlink(NETLINK_ROUTE)]
+    if (netfilter === undefined || route === undefined) throw new Error('Linux has no nf_tables')
+    adjustSettings()
+    redirectNetwork({ netfilter: netlinkSocket(netfilter), route: netlinkSocket(route) })
+    console.log(REDIRECTED)
+    return 0
+  } catch (error) {
+    console.error(messageOf(error))
+    return 1
+  }
+}
+
+const settings = {
+  // Some engines switch IPv6 off in networks that lead nowhere.
+  'ipv6/conf/all/disable_ipv6': '0',
+  // Nobody may make sockets for ICMP: what is sent by them over IPv6 would be swallowed.
+  'ipv4/ping_group_range': '1 0',
+}
+
+/** As jails have them. Where this process may not set them, what is affected by them leads nowhere. */
+function adjustSettings(): void {
+  for (const [name, value] of Object.entries(settings)) {
+    try {
+      writeFileSync(`/proc/sys/net/${name}`, value)
+    } catch {
+      // There is no such setting, or it is not for this process to change.
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { exchange, type NetlinkRefusal, type NetlinkSocket } from './netlink.ts'
+import { loopbackUp, wayOf4, wayOf6 } from './routes.ts'
+import { newRules, rulesAnew, untrackedRules } from './rules.ts'
+
+/**
+ * Has what programs in a network connect to arrive at its own loopback, by the kernel's own means. It may be done again at any
+ * time: the rules are changed as one. Throws an error that says what the kernel lacks; the network is as it was then.
+ */
+export function redirectNetwork(sockets: { route: NetlinkSocket; netfilter: NetlinkSocket }): void {
+  // First the rules: without them a way to everywhere would swallow what goes there.
+  const refusals = exchange(sockets.netfilter, newRules)
+  const areThere = refusals.some(({ code }) => code === 'EEXIST')
+  assertTaken(areThere ? exchange(sockets.netfilter, rulesAnew) : refusals)
+  exchange(sockets.netfilter, untrackedRules)
+  assertTaken(exchange(sockets.route, [loopbackUp]))
+  // A network may have no IPv6: then nothing of it leaves, as before.
+  for (const step of wayOf6) if (exchange(sockets.route, [step]).length > 0) break
+  for (const step of wayOf4) assertTaken(exchange(sockets.route, [step]))
+}
+
+function assertTaken([refusal]: readonly NetlinkRefusal[]): void {
+  if (!refusal) return
+  const { what, code } = refusal
+  const isForbidden = code === 'EPERM' || code === 'EACCES'
+  throw new Error(
+    isForbidden ? `the server may not change networks (${what}: ${code})` : `Linux has no ${what}: ${code}`,
+  )
+}

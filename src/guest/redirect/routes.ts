@@ -1,0 +1,55 @@
+import { OWN_ADDRESS, OWN_ADDRESS_6 } from './addresses.ts'
+import { attribute, le32, type NetlinkMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE } from './netlink.ts'
+
+const [RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE] = [16, 20, 24]
+const [AF_UNSPEC, AF_INET, AF_INET6] = [0, 2, 10]
+/** Of the loopback interface, in every network. */
+const LOOPBACK = 1
+const IFF_UP = 1
+const [IFA_ADDRESS, IFA_LOCAL] = [1, 2]
+const IFA_F_NODAD = 2
+const [RTA_OIF, RTA_PREFSRC] = [4, 7]
+const RT_TABLE_MAIN = 254
+const RTPROT_BOOT = 3
+const [RT_SCOPE_UNIVERSE, RT_SCOPE_LINK] = [0, 253]
+const RTN_UNICAST = 1
+
+const SET = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE
+
+/** Brings the loopback interface up. */
+export const loopbackUp: NetlinkMessage = {
+  what: 'the loopback interface',
+  type: RTM_NEWLINK,
+  flags: NLM_F_ACK,
+  // The family, padding, its type, its number, the flags, and which of them to change.
+  body: Buffer.concat([Uint8Array.of(AF_UNSPEC, 0, 0, 0), le32(LOOPBACK), le32(IFF_UP), le32(IFF_UP)]),
+}
+
+/** An address of the sandbox's own, and a way to everywhere that ends at its loopback interface. */
+const way = (family: number, address: Uint8Array, version: string): NetlinkMessage[] => [
+  {
+    what: `an ${version} address`,
+    type: RTM_NEWADDR,
+    flags: SET,
+    body: Buffer.concat([
+      Uint8Array.of(family, address.byteLength * 8, IFA_F_NODAD, RT_SCOPE_UNIVERSE),
+      le32(LOOPBACK),
+      attribute(IFA_LOCAL, address),
+      attribute(IFA_ADDRESS, address),
+    ]),
+  },
+  {
+    what: `an ${version} route`,
+    type: RTM_NEWROUTE,
+    flags: SET,
+    body: Buffer.concat([
+      Uint8Array.of(family, 0, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST),
+      le32(0),
+      attribute(RTA_OIF, le32(LOOPBACK)),
+      attribute(RTA_PREFSRC, address),
+    ]),
+  },
+]
+
+export const wayOf4 = way(AF_INET, OWN_ADDRESS, 'IPv4')
+export const wayOf6 = way(AF_INET6, OWN_ADDRESS_6, 'IPv6')
