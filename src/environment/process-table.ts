@@ -1,3 +1,4 @@
+import { beforeTimeout } from '../async/timeout.ts'
 import { ApiError } from '../errors.ts'
 import type {
   EnvironmentProcesses,
@@ -15,6 +16,8 @@ export const MAX_PROCESSES = 128
 /** The most output that one answer has. */
 export const MAX_BATCH_BYTES = 128 * 1024
 const MAX_COMMAND_LENGTH = 1000
+/** A reader that has not come for so long is not waited for, where only readers that are there are. */
+const ATTACHED_MS = 10_000
 
 /** A process as a table needs it. */
 export interface StartedProcess {
@@ -39,6 +42,8 @@ interface Entry {
   ring: OutputRing
   /** Up to here somebody has read. */
   readTo: number
+  /** When somebody has last read, by performance.now(). */
+  readAtMs: number
   /** Resolves with the next reading, or the end. */
   taken: PromiseWithResolvers<void>
   isRemoved: boolean
@@ -53,6 +58,7 @@ interface Entry {
  */
 export function createProcessTable(
   start: (options: StartOptions, take: TakeOutput) => Promise<StartedProcess>,
+  { attachedMs = ATTACHED_MS } = {},
 ): EnvironmentProcesses {
   /** By pid, the oldest first. */
   const entries = new Map<number, Entry>()
@@ -76,6 +82,7 @@ export function createProcessTable(
   }
   const markRead = (entry: Entry, offset: number) => {
     entry.readTo = Math.max(entry.readTo, offset)
+    entry.readAtMs = performance.now()
     entry.taken.resolve()
     entry.taken = Promise.withResolvers()
   }
@@ -105,7 +112,10 @@ export function createProcessTable(
       const take: TakeOutput = async (stream, bytes) => {
         const entry = await made.promise
         const isFull = () => ring.end > entry.readTo && ring.end + bytes.byteLength > entry.readTo + RING_BYTES
-        while (options.waitForReader && isFull() && !entry.isRemoved) await entry.taken.promise
+        while (options.waitForReader && isFull() && !entry.isRemoved) {
+          if (options.waitForReader !== 'attached') await entry.taken.promise
+          else if (!(await isTakenSoon(entry, attachedMs))) break
+        }
         // Processes that it left in the background may print for ever.
         if (entry.info.exit || entry.isRemoved) return
         ring.append(stream, bytes)
@@ -135,14 +145,18 @@ export function createProcessTable(
     },
     async read(pid, offset, { wait, signal }) {
       const entry = entryOf(pid)
-      markRead(entry, offset)
+      // A reader that asks for what is yet to come has read nothing.
+      if (offset <= entry.ring.end) markRead(entry, offset)
       for (;;) {
         signal?.throwIfAborted()
         const batch: OutputBatch = entry.ring.read(offset, MAX_BATCH_BYTES)
         const { exit } = entry.info
         const read = batch.pieces.reduce((sum, { bytes }) => sum + bytes.byteLength, batch.offset)
         if (exit && read === entry.ring.end) return { ...batch, exit }
-        if (batch.pieces.length > 0 || !wait) return batch
+        if (batch.pieces.length > 0 || !wait) {
+          entry.readAtMs = performance.now()
+          return batch
+        }
         await untilMoved(entry, signal)
         if (entry.isRemoved) throw new ApiError('process_not_found', `The process ${pid} was removed.`)
       }
@@ -187,6 +201,7 @@ const entryFor = (process: StartedProcess, options: StartOptions, ring: OutputRi
   process,
   ring,
   readTo: 0,
+  readAtMs: performance.now(),
   taken: Promise.withResolvers(),
   isRemoved: false,
   moved: Promise.withResolvers(),
@@ -205,6 +220,19 @@ function infoOf({ pid, write }: StartedProcess, { command, name, pty }: StartOpt
 }
 
 const shown = ({ info, ring }: Entry): ProcessInfo => ({ ...info, outputStart: ring.start, outputEnd: ring.end })
+
+/** Whether somebody reads before their time is over. */
+async function isTakenSoon({ readAtMs, taken }: Entry, attachedMs: number): Promise<boolean> {
+  const leftMs = readAtMs + attachedMs - performance.now()
+  return (
+    leftMs > 0 &&
+    (await beforeTimeout(
+      leftMs,
+      taken.promise.then(() => true),
+      () => false,
+    ))
+  )
+}
 
 /** Resolves when something has come, or the signal is aborted. */
 async function untilMoved({ moved }: Entry, signal: AbortSignal | undefined): Promise<void> {

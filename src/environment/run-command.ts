@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts'
 import type { Environment, SpawnOptions } from '../plugin-api/index.ts'
+import { readEach } from '../read/bytes.ts'
 import { terminateOn } from './termination.ts'
 
 export interface CommandOptions extends Pick<SpawnOptions, 'command' | 'cwd' | 'env' | 'signal'> {
@@ -53,12 +54,12 @@ async function collect(
   const chunks: Uint8Array[] = []
   let kept = 0
   let isCut = false
-  for await (const chunk of stream) {
+  await readEach(stream, async chunk => {
     await onChunk(chunk)
     const room = maxBytes - kept
     if (chunk.byteLength > room) isCut = true
     if (room > 0) chunks.push(chunk.subarray(0, room))
     kept += Math.min(room, chunk.byteLength)
-  }
+  })
   return { text: Buffer.concat(chunks).toString('utf8'), isCut }
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts'
 import type { Environment, EnvironmentProcesses, OutputStream, SandboxProcess } from '../plugin-api/index.ts'
+import { readEach } from '../read/bytes.ts'
 import { createProcessTable, type TakeOutput } from './process-table.ts'
 
 /** Processes of an environment that keeps none itself: they are kept here, and end when this side goes. */
@@ -31,9 +32,7 @@ export const keepSpawned = (environment: Pick<Environment, 'spawn'>): Environmen
   })
 
 async function endOf(child: SandboxProcess, take: TakeOutput) {
-  const drain = async (stream: OutputStream) => {
-    for await (const bytes of child[stream]) await take(stream, bytes)
-  }
+  const drain = (stream: OutputStream) => readEach(child[stream], bytes => take(stream, bytes))
   await Promise.all([drain('stdout'), drain('stderr')])
   return await child.exited
 }

@@ -1,0 +1,81 @@
+import type { Descriptor } from '../descriptor.ts'
+import { createGathering } from './gathering.ts'
+
+export interface PumpOptions {
+  /** How many bytes wait in it. */
+  pendingBytes(descriptor: number): number
+  /** True once nobody wants what comes any more. */
+  isGone(): boolean
+  settleMs: number
+  /** Lets more bytes wait in it. With this, much output is read in few large pieces. */
+  widen?: (descriptor: number) => void
+}
+
+export interface Pump {
+  /** Resolves when what was in it is handed on. To be called when the command has ended. */
+  drained(): Promise<void>
+  /** Reads no more and closes it. */
+  stop(): void
+}
+
+/**
+ * Hands on what comes out of a pipe or a terminal until every holder has closed it; `take` is waited for before more is
+ * read. Once the command is drained, nobody waits for the rest. What is empty for `settleMs` counts as drained: what a
+ * terminal shows is on its way through the kernel for a moment.
+ */
+export function pump(
+  from: Descriptor,
+  take: (bytes: Uint8Array) => void | Promise<void>,
+  { pendingBytes, isGone, settleMs, widen }: PumpOptions,
+): Pump {
+  const reader = Bun.file(from.number).stream().getReader()
+  let isReading = false
+  let moves = 0
+  let moved = Promise.withResolvers<void>()
+  const move = (reading: boolean) => {
+    isReading = reading
+    moves++
+    moved.resolve()
+    moved = Promise.withResolvers<void>()
+  }
+  const gathering = widen && createGathering(() => widen(from.number))
+  const forward = async () => {
+    for (;;) {
+      move(true)
+      const { value, done } = await reader.read()
+      move(false)
+      if (done) return
+      await take(value)
+      await gathering?.(value.byteLength)
+    }
+  }
+  void forward()
+    // A terminal that nobody holds any more gives an error.
+    .catch(() => {})
+    .finally(() => {
+      from.close()
+      move(false)
+    })
+  const isEmpty = () => isReading && pendingBytes(from.number) === 0
+
+  return {
+    // The loop above ends then.
+    stop: () => void reader.cancel().catch(() => {}),
+    async drained() {
+      // What is in the pipe now was printed by the command. A process that it left behind may hold the pipe for ever.
+      await nextTurn()
+      while (from.isOpen && !isGone()) {
+        const before = moves
+        if (!isEmpty()) await moved.promise
+        else {
+          // The stream may have read ahead while the last bytes were taken: it gives that in this turn.
+          await (settleMs > 0 ? Bun.sleep(settleMs) : nextTurn())
+          if (moves === before && isEmpty()) return
+        }
+      }
+    },
+  }
+}
+
+/** Lets other events have their turn. */
+export const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
