@@ -1,5 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { Agent, AgentInput, AgentOptions, AgentSandbox } from '../model/agent.ts'
+import { isIsolation } from '../model/isolation.ts'
+import type { SecretBinding } from '../model/secret.ts'
+import type { Limits } from '../plugin-api/index.ts'
 import { isObject } from '../read/json.ts'
 import { newId, now } from './id.ts'
 import { mustLast } from './lasting.ts'
@@ -7,12 +10,22 @@ import { inTransaction } from './open.ts'
 import { type Columns, isStringRecord, isStrings, present, readJson } from './row.ts'
 import { isSecretEnvs, seal, unseal, unsealed } from './seal.ts'
 
-type Row = Columns<Omit<Agent, 'sandbox' | 'options'>> & { sandbox: string; options: string }
+type Opened = 'sandbox' | 'options' | 'operatorLimits' | 'secrets'
 
-const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt as systemPrompt, sandbox, options,
-  deployment_id as deploymentId, created_at as createdAt, updated_at as updatedAt`
+type Row = Columns<Omit<Agent, Opened>> & {
+  sandbox: string
+  options: string
+  secrets: string
+  operatorLimits: string | null
+}
+
+const columns = `id, team_id as teamId, slug, name, engine, model, system_prompt as systemPrompt, sandbox, options, secrets,
+  deployment_id as deploymentId, operator_limits as operatorLimits, created_at as createdAt, updated_at as updatedAt`
 
 const isOptionalString = (value: unknown) => value === undefined || typeof value === 'string'
+
+const isLimits = (value: unknown): value is Limits =>
+  isObject(value) && Object.values(value).every(limit => typeof limit === 'number')
 
 export const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isObject(value) &&
@@ -22,16 +35,24 @@ export const isAgentSandbox = (value: unknown): value is AgentSandbox =>
   isOptionalString(value.cwd) &&
   isOptionalString(value.base) &&
   isOptionalString(value.image) &&
+  isOptionalString(value.runtime) &&
   isOptionalString(value.template) &&
-  isObject(value.limits) &&
-  Object.values(value.limits).every(limit => typeof limit === 'number') &&
+  isLimits(value.limits) &&
+  (value.isolation === undefined || isIsolation(value.isolation)) &&
   (value.timeoutMs === undefined || typeof value.timeoutMs === 'number')
 
 /** Its fields were checked when the agent was applied. */
 export const isAgentOptions = (value: unknown): value is AgentOptions => isObject(value)
 
-const toAgent = (db: Database, { sandbox, options, ...row }: Row): Agent => ({
-  ...present<Omit<Agent, 'sandbox' | 'options'>>(row),
+const isBindings = (value: unknown): value is SecretBinding[] =>
+  Array.isArray(value) && value.every(each => isObject(each) && typeof each.secret === 'string')
+
+const toAgent = (db: Database, { sandbox, options, operatorLimits, secrets, ...row }: Row): Agent => ({
+  ...present<Omit<Agent, Opened>>(row),
+  ...(secrets !== '[]' && { secrets: readJson(secrets, 'agents.secrets', isBindings) }),
+  ...(operatorLimits !== null && {
+    operatorLimits: readJson(operatorLimits, 'agents.operator_limits', isLimits),
+  }),
   // Read when they are asked for: one that cannot be decrypted can still be listed and removed.
   get sandbox() {
     const text = unsealed('agent', () => unseal(db, sandbox, 'agents.sandbox', row.id))
@@ -81,17 +102,21 @@ export const saveAgent = (db: Database, teamId: string, input: AgentInput): Agen
     const agent = { ...input, id: found?.id ?? newId('agt'), teamId, createdAt: found?.createdAt ?? at, updatedAt: at }
     db.query(
       `insert into agents
-         (id, team_id, slug, name, engine, model, system_prompt, sandbox, options, deployment_id, created_at, updated_at)
-       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $options, $deploymentId,
-         $createdAt, $updatedAt)
+         (id, team_id, slug, name, engine, model, system_prompt, sandbox, options, secrets, deployment_id,
+          operator_limits, created_at, updated_at)
+       values ($id, $teamId, $slug, $name, $engine, $model, $systemPrompt, $sandbox, $options, $secrets, $deploymentId,
+         $operatorLimits, $createdAt, $updatedAt)
        on conflict (id) do update set name = excluded.name, engine = excluded.engine, model = excluded.model,
-         system_prompt = excluded.system_prompt, sandbox = excluded.sandbox, options = excluded.options,
-         deployment_id = excluded.deployment_id, updated_at = excluded.updated_at`,
+         system_prompt = excluded.system_prompt, sandbox = excluded.sandbox, options = excluded.options, secrets = excluded.secrets,
+         deployment_id = excluded.deployment_id, operator_limits = excluded.operator_limits,
+         updated_at = excluded.updated_at`,
     ).run({
       model: null,
       systemPrompt: null,
       deploymentId: null,
       ...agent,
+      secrets: JSON.stringify(agent.secrets ?? []),
+      operatorLimits: agent.operatorLimits ? JSON.stringify(agent.operatorLimits) : null,
       ...written(db, agent),
     })
     return agent

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { Branch, BranchBounds } from '../model/branch.ts'
 import { newId, now } from './id.ts'
+import { moveMessages } from './late-index.ts'
 import { findAfter, findPlace, type MessageOwner } from './messages.ts'
-import { inTransaction } from './open.ts'
 
 interface Row extends Omit<Branch, 'isActive' | 'first'> {
   isActive: 0 | 1
@@ -37,7 +37,7 @@ export const findActiveBranch = (db: Database, threadId: string): string | undef
 
 /** Moves this message of a thread, and what comes after it, to the branch that was shown. The thread goes on as a new one. */
 export function cutBranch(db: Database, threadId: string, messageId: string, bounds: BranchBounds): void {
-  inTransaction(db, () => {
+  moveMessages(db, () => {
     const cut = moveTail(db, threadId, messageId)
     insertActive(db, threadId)
     dropOldest(db, threadId, cut, bounds)
@@ -49,7 +49,7 @@ export function cutBranch(db: Database, threadId: string, messageId: string, bou
  * the one to show. What was shown is kept as a branch, unless all of it is a part of what is shown then.
  */
 export function showBranch(db: Database, threadId: string, path: readonly Branch[]): void {
-  inTransaction(db, () => {
+  moveMessages(db, () => {
     const shared = path[0]?.afterMessageId ?? null
     const tail = findAfter(db, threadId, shared === null ? 0 : getPlace(db, threadId, shared))
     if (tail) moveTail(db, threadId, tail.id)

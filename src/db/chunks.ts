@@ -10,22 +10,28 @@ export interface ChunkRow {
   chunk: string
 }
 
-/** Adds chunks to a run's log, all or none. Throws when the run is gone. */
+/** A chunk with the moment at which it was made, in milliseconds since 1970; null in logs of earlier versions. */
+export interface TimedChunk extends ChunkRow {
+  atMs: number | null
+}
+
+/** Adds chunks that are made now to a run's log, all or none. Throws when the run is gone. */
 export function insertChunks(db: Database, runId: string, firstSeq: number, chunks: readonly string[]): void {
-  const insert = db.query('insert into run_chunks (run_id, seq, chunk) values ($runId, $seq, $chunk)')
+  const insert = db.query('insert into run_chunks (run_id, seq, at_ms, chunk) values ($runId, $seq, $atMs, $chunk)')
+  const atMs = Date.now()
   const all = () => {
-    for (const [index, chunk] of chunks.entries()) insert.run({ runId, seq: firstSeq + index, chunk })
+    for (const [index, chunk] of chunks.entries()) insert.run({ runId, seq: firstSeq + index, atMs, chunk })
   }
   if (chunks.length === 1) all()
   else inTransaction(db, all)
 }
 
 /** The chunks after `after`, in order: at most 256, and no more once they are `maxLength` characters. */
-export function listChunks(db: Database, runId: string, after: number, maxLength: number): ChunkRow[] {
-  const rows: ChunkRow[] = []
+export function listChunks(db: Database, runId: string, after: number, maxLength: number): TimedChunk[] {
+  const rows: TimedChunk[] = []
   let length = 0
-  const query = db.query<ChunkRow, { runId: string; after: number }>(
-    'select seq, chunk from run_chunks where run_id = $runId and seq > $after order by seq limit 256',
+  const query = db.query<TimedChunk, { runId: string; after: number }>(
+    'select seq, at_ms as atMs, chunk from run_chunks where run_id = $runId and seq > $after order by seq limit 256',
   )
   for (const row of query.iterate({ runId, after })) {
     rows.push(row)
@@ -34,6 +40,52 @@ export function listChunks(db: Database, runId: string, after: number, maxLength
   }
   return rows
 }
+
+/**
+ * A delta of a few words: nearly all of a long log. No stream profile changes one, and `changing` in stream/project.ts must
+ * not come to match one.
+ */
+const isPlain = `octet_length(chunk) <= 512 and (chunk >= '{"type":"text-' and chunk < '{"type":"text.'
+  or chunk >= '{"type":"reasoning-' and chunk < '{"type":"reasoning.'
+  or chunk >= '{"type":"tool-input-' and chunk < '{"type":"tool-input.')`
+
+/** Consecutive chunks of a log, in order. */
+export interface PlainChunks {
+  /** The plain chunks, each with the texts that were asked for, and a zero byte in place of each other chunk. */
+  bytes: Uint8Array
+  /** The `seq` of the last. */
+  last: number
+}
+
+/**
+ * The chunks that come right after `after` and up to `until`, made into bytes by SQLite: as many rows take longer. Undefined
+ * when the next number is not there. Before each plain chunk come `before`, its number and `between`, and after it `end`.
+ */
+export function readPlainChunks(
+  db: Database,
+  runId: string,
+  { after, until }: { after: number; until: number },
+  texts: { before: string; between: string; end: string },
+): PlainChunks | undefined {
+  // The primary key has the rows in their order.
+  const page = db
+    .query<{ first: number | null } & PlainChunks, { runId: string; after: number; until: number } & typeof texts>(
+      `select min(seq) as first, max(seq) as last,
+         cast(group_concat(iif(${isPlain}, $before || seq || $between || chunk || $end, char(0)), '') as blob) as bytes
+       from run_chunks where run_id = $runId and seq > $after and seq <= $until`,
+    )
+    .get({ runId, after, until, ...texts })
+  return page?.first === after + 1 ? page : undefined
+}
+
+/** The chunks after `after` and up to `until` that are not plain, in order. */
+export const listOtherChunks = (db: Database, runId: string, after: number, until: number): Iterable<ChunkRow> =>
+  db
+    .query<ChunkRow, { runId: string; after: number; until: number }>(
+      `select seq, chunk from run_chunks
+       where run_id = $runId and seq > $after and seq <= $until and not (${isPlain}) order by seq`,
+    )
+    .iterate({ runId, after, until })
 
 /** The `seq` of the last chunk of a run's log; 0 when it is empty. */
 export const lastChunk = (db: Database, runId: string): number =>
@@ -58,12 +110,3 @@ export const listEndedLogs = (db: Database, endedBefore: string): string[] =>
     )
     .all({ endedBefore })
     .map(row => row.id)
-
-/** Deletes up to `limit` chunks of a run's log and returns how many. */
-export const deleteChunks = (db: Database, runId: string, limit: number): number =>
-  db
-    .query(
-      `delete from run_chunks where run_id = $runId
-         and seq in (select seq from run_chunks where run_id = $runId order by seq limit $limit)`,
-    )
-    .run({ runId, limit }).changes

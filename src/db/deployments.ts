@@ -6,11 +6,12 @@ import { isAgentOptions, isAgentSandbox } from './agents.ts'
 import { newId, now } from './id.ts'
 import { inTransaction } from './open.ts'
 import { type Columns, present, readJson } from './row.ts'
-import { seal, unseal } from './seal.ts'
+import { seal, unseal, unsealed } from './seal.ts'
 
 type Row = Columns<Omit<DeploymentSummary, 'tools'>> & { tools: string }
 
-const columns = 'id, agent_id as agentId, version, model, tools, bundle, template, created_at as createdAt'
+const columns = `id, agent_id as agentId, version, made_by as madeBy, model, tools, bundle, template,
+  created_at as createdAt`
 
 /** Its fields were checked when it was deployed. */
 const isDefinition = (value: unknown): value is AgentDefinition =>
@@ -36,13 +37,14 @@ export const insertDeployment = (db: Database, input: DeploymentInput): Deployme
       )
       .get({ agentId: input.agentId }) ?? { version: 1 }
     const { model } = input.definition
-    const made = { id: newId('dep'), version, createdAt: now() }
+    const made = { id: newId('dep'), version, createdAt: input.createdAt ?? now() }
     const deployment: Deployment = { ...input, ...made, ...(model !== undefined && { model }) }
     db.query(
-      `insert into deployments (id, agent_id, version, definition, model, tools, bundle, template, created_at)
-       values ($id, $agentId, $version, $definition, $model, $tools, $bundle, $template, $createdAt)`,
+      `insert into deployments (id, agent_id, version, made_by, definition, model, tools, bundle, template, created_at)
+       values ($id, $agentId, $version, $madeBy, $definition, $model, $tools, $bundle, $template, $createdAt)`,
     ).run({
       model: null,
+      bundle: null,
       template: null,
       ...deployment,
       definition: seal(db, JSON.stringify(deployment.definition), 'deployments.definition', deployment.id),
@@ -55,6 +57,13 @@ export const insertDeployment = (db: Database, input: DeploymentInput): Deployme
     return deployment
   })
 
+/** A version without its definition, which is encrypted. */
+export function findVersion(db: Database, id: string): DeploymentSummary | undefined {
+  const row = db.query<Row, { id: string }>(`select ${columns} from deployments where id = $id`).get({ id })
+  return row ? toSummary(row) : undefined
+}
+
+/** Throws sandbox_unavailable when its definition cannot be decrypted. */
 export function findDeployment(db: Database, id: string): Deployment | undefined {
   const row = db
     .query<Row & { definition: string }, { id: string }>(
@@ -63,7 +72,7 @@ export function findDeployment(db: Database, id: string): Deployment | undefined
     .get({ id })
   if (!row) return undefined
   const { definition, ...summary } = row
-  const text = unseal(db, definition, 'deployments.definition', id)
+  const text = unsealed('agent', () => unseal(db, definition, 'deployments.definition', id))
   return { ...toSummary(summary), definition: readJson(text, 'deployments.definition', isDefinition) }
 }
 
@@ -76,13 +85,14 @@ export const listDeployments = (db: Database, agentId: string): DeploymentSummar
     .all({ agentId })
     .map(toSummary)
 
-/** The names of all files that a version or a sandbox needs. */
+/** The names of all files that a version, a sandbox or a snapshot needs. */
 export const listBundles = (db: Database): string[] =>
   db
     .query<{ name: string }, []>(
-      `select bundle as name from deployments
+      `select bundle as name from deployments where bundle is not null
        union select template from deployments where template is not null
-       union select bundle from sandboxes where bundle is not null`,
+       union select bundle from sandboxes where bundle is not null
+       union select bundle from snapshots where bundle is not null`,
     )
     .all()
     .map(({ name }) => name)

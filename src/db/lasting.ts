@@ -1,13 +1,21 @@
 import type { Database } from 'bun:sqlite'
-import { open } from 'node:fs/promises'
+import { closeSync, fdatasync, openSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { codeOf } from '../read/error-code.ts'
 
 /**
  * Commits that outlast a loss of power. A commit alone does not wait for the disk, so that chunks stay cheap; the log of the
- * database is synced beside the event loop, once for all that wait for it.
+ * database is synced beside the event loop, once for all that wait for it. With `--durability full` nothing that was committed
+ * is shown before such a sync.
  */
 
+const datasync = promisify(fdatasync)
+
 interface Syncs {
+  /** Every transaction counts as marked. */
+  isFull: boolean
+  /** Syncs what was written to a file, by its descriptor. */
+  datasync: (descriptor: number) => Promise<void>
   /** Something that must last was committed since the last sync began. */
   isMarked: boolean
   /** What was committed when the last sync began, as SQLite counts. */
@@ -21,22 +29,44 @@ const all = new WeakMap<Database, Syncs>()
 function getSyncs(db: Database): Syncs {
   const found = all.get(db)
   if (found) return found
-  const syncs: Syncs = { isMarked: false, syncedChanges: countChanges(db), running: undefined, next: undefined }
+  const syncs: Syncs = {
+    isFull: false,
+    datasync,
+    isMarked: false,
+    syncedChanges: countChanges(db),
+    running: undefined,
+    next: undefined,
+  }
   all.set(db, syncs)
   return syncs
 }
+
+/**
+ * Says how much of the database may be shown from now on: with `full`, nothing that is not on the disk. To be called once, before
+ * the first request; `normal` without it. `syncFile` is for tests.
+ */
+export const useDurability = (db: Database, durability: 'normal' | 'full', syncFile: Syncs['datasync'] = datasync) =>
+  void Object.assign(getSyncs(db), { isFull: durability === 'full', datasync: syncFile })
+
+/** Whether what is committed is shown only when it is on the disk. */
+export const isFull = (db: Database): boolean => getSyncs(db).isFull
 
 /** Marks the current transaction: it has to be on the disk before its result is shown. */
 export function mustLast(db: Database): void {
   getSyncs(db).isMarked = true
 }
 
-/** Resolves when every marked transaction is on the disk. Rejects when the disk fails. */
+/** Resolves when every marked transaction, in full durability every one, is on the disk. Rejects when the disk fails. */
 export function lasting(db: Database): Promise<void> {
-  const { isMarked, next, running } = getSyncs(db)
-  if (isMarked) return sync(db)
+  const { isFull, isMarked, syncedChanges, next, running } = getSyncs(db)
+  if (isMarked || (isFull && countChanges(db) !== syncedChanges)) return sync(db)
   // What was marked before may be on its way.
   return next ?? running ?? Promise.resolve()
+}
+
+/** Resolves when what was read so far may be shown. Without full durability that is at once. Rejects when the disk fails. */
+export const showable = async (db: Database): Promise<void> => {
+  if (isFull(db)) await lasting(db)
 }
 
 /** Resolves when all that was committed so far is on the disk. Calls that wait at the same time share one sync. */
@@ -47,7 +77,7 @@ export function sync(db: Database): Promise<void> {
     .then(() => {
       syncs.isMarked = false
       syncs.syncedChanges = countChanges(db)
-      syncs.running = syncLog(db.filename)
+      syncs.running = syncLog(db.filename, syncs.datasync)
         .catch(error => {
           syncs.isMarked = true
           throw error
@@ -71,17 +101,27 @@ export function syncEachSecond(db: Database, onFailure: (error: unknown) => void
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** SQLite writes a commit's frames to the log; a checkpoint that takes them out of it has synced them itself. */
-async function syncLog(databasePath: string): Promise<void> {
-  const file = await open(`${databasePath}-wal`, 'r').catch(error => {
-    // The last connection was closed, which puts all of the log into the database.
+/**
+ * SQLite writes a commit's frames to the log; a checkpoint that takes them out of it has synced them itself. The file is opened
+ * and closed here: beside the event loop, each would take as long as the sync.
+ */
+async function syncLog(databasePath: string, datasync: Syncs['datasync']): Promise<void> {
+  const file = openLog(`${databasePath}-wal`)
+  if (file === undefined) return
+  try {
+    await datasync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Undefined when the last connection was closed, which puts all of the log into the database. */
+function openLog(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
-  })
-  try {
-    await file?.datasync()
-  } finally {
-    await file?.close()
   }
 }
 

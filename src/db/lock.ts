@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The file that a server holds a lock on for as long as it runs. */
@@ -7,19 +7,47 @@ export const SERVER_LOCK = 'server.lock'
 
 /**
  * Makes this process the only server on a data directory until it ends, however it ends. Undefined when there is one.
- * SQLite's lock on a file of its own: the kernel lets it go with the process, and no child inherits it.
+ * SQLite's lock on a file of its own, or on the one of this name: the kernel lets it go with the process, and no child inherits it.
  */
-export function lockDirectory(directory: string): { release(): void } | undefined {
-  const path = join(directory, SERVER_LOCK)
-  closeSync(openSync(path, 'a', 0o600))
+export function lockDirectory(directory: string, name = SERVER_LOCK): { release(): void } | undefined {
+  const path = join(directory, name)
+  const inode = makeFile(path)
   const db = new Database(path)
   try {
+    // No file beside this one.
+    db.run('pragma journal_mode = memory')
     db.run('pragma locking_mode = exclusive')
     db.run('begin exclusive')
-    return { release: () => db.close() }
+    // The former holder may have removed the file meanwhile: a lock on a removed file excludes no other process.
+    if (statSync(path, { throwIfNoEntry: false })?.ino === inode) return { release: () => db.close() }
+    db.close()
+    return undefined
   } catch (error) {
     db.close()
     if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') return undefined
     throw error
+  }
+}
+
+/** The same for as long as some work takes: the file goes with the lock. */
+export function lockForWork(directory: string, name: string): { release(): void } | undefined {
+  const lock = lockDirectory(directory, name)
+  return (
+    lock && {
+      release() {
+        rmSync(join(directory, name), { force: true })
+        lock.release()
+      },
+    }
+  )
+}
+
+/** Makes a file when it is missing. Returns its number. */
+function makeFile(path: string): number {
+  const descriptor = openSync(path, 'a', 0o600)
+  try {
+    return fstatSync(descriptor).ino
+  } finally {
+    closeSync(descriptor)
   }
 }

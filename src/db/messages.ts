@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Message, MessageBounds } from '../model/message.ts'
 import type { StoredMessage } from '../plugin-api/index.ts'
 import { now } from './id.ts'
+import { moveMessages } from './late-index.ts'
 import { inTransaction } from './open.ts'
 import { isParts, readJson } from './row.ts'
 import { findLaterRun } from './runs.ts'
@@ -124,11 +125,15 @@ export const findAfter = (
 
 /** Copies a thread's messages up to a position into another thread, which has none. */
 export function copyMessages(db: Database, threadId: string, until: number, toThreadId: string): void {
-  db.query(
-    `insert into messages (thread_id, id, position, role, parts, metadata, created_at)
-     select $toThreadId, id, position, role, parts, metadata, created_at from messages
-     where thread_id = $threadId and position <= $until`,
-  ).run({ threadId, until, toThreadId })
+  moveMessages(db, () =>
+    db
+      .query(
+        `insert into messages (thread_id, id, position, role, parts, metadata, created_at)
+         select $toThreadId, id, position, role, parts, metadata, created_at from messages
+         where thread_id = $threadId and position <= $until`,
+      )
+      .run({ threadId, until, toThreadId }),
+  )
 }
 
 /** Adds messages at the thread's end and returns those added: one whose id is there already is skipped. */

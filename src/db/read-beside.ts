@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { canStartThread } from '../descriptor.ts'
 
 /**
  * Reads that may take long, in a thread beside the event loop. Each opens the database anew, and so sees what was committed
@@ -35,8 +36,8 @@ interface Reader {
 
 const readers = new WeakMap<Database, Reader>()
 
-/** The rows of a query. Rejects when the query fails. */
-export function readBeside<Row>(
+/** The rows of a query. Rejects when the query fails, or there are no descriptors for the thread. */
+export async function readBeside<Row>(
   db: Database,
   sql: string,
   values: Readonly<Record<string, string | number>>,
@@ -48,10 +49,11 @@ export function readBeside<Row>(
   reader.waiting.set(id, answer)
   reader.worker.ref()
   reader.worker.postMessage({ id, path: db.filename, sql, values })
-  return answer.promise as Promise<Row[]>
+  return (await answer.promise) as Row[]
 }
 
 function startReader(db: Database): Reader {
+  if (!canStartThread()) throw new Error('too few descriptors are free for a read beside the event loop')
   const url = URL.createObjectURL(new Blob([source], { type: 'application/javascript' }))
   const reader: Reader = { worker: new Worker(url), count: 0, waiting: new Map(), idle: undefined }
   const { worker, waiting } = reader

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { NetworkRules, Sandbox, SandboxInput, SandboxNetwork, SandboxPage } from '../model/sandbox.ts'
+import type { KeptBinding } from '../model/secret.ts'
 import { isObject } from '../read/json.ts'
 import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
@@ -9,8 +10,8 @@ import { isSecretEnvs, seal, unseal, unsealed } from './seal.ts'
 type Row = Columns<Omit<Sandbox, 'envs' | 'network'>> & { envs: string; network: string }
 
 const columns = `id, team_id as teamId, agent_slug as agentSlug, agent_name as agentName,
-  environment_id as environmentId, backend, status, error, envs, cwd, network, timeout_ms as timeoutMs,
-  deployment_id as deploymentId, bundle, external_user_id as externalUserId, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
+  environment_id as environmentId, backend, isolation, status, error, envs, cwd, network, timeout_ms as timeoutMs,
+  deployment_id as deploymentId, bundle, external_user_id as externalUserId, name, created_at as createdAt, updated_at as updatedAt, last_used_at as lastUsedAt`
 
 const isRules = (value: unknown): value is NetworkRules | undefined =>
   value === undefined ||
@@ -18,8 +19,15 @@ const isRules = (value: unknown): value is NetworkRules | undefined =>
     (value.allowOut === undefined || isStrings(value.allowOut)) &&
     (value.denyOut === undefined || isStrings(value.denyOut)))
 
-const isNetwork = (value: unknown): value is SandboxNetwork =>
-  isObject(value) && isRules(value.agent) && isRules(value.own)
+/** Their fields were checked when the sandbox was made. */
+const isBindings = (value: unknown): value is KeptBinding[] =>
+  Array.isArray(value) && value.every(each => isObject(each) && typeof each.secret === 'string')
+
+export const isNetwork = (value: unknown): value is SandboxNetwork =>
+  isObject(value) &&
+  isRules(value.agent) &&
+  isRules(value.own) &&
+  (value.secrets === undefined || isBindings(value.secrets))
 
 const toSandbox = (db: Database, { envs, network, ...row }: Row): Sandbox => ({
   ...present<Omit<Sandbox, 'envs' | 'network'>>(row),
@@ -37,21 +45,35 @@ export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
   const at = now()
   const sandbox = { ...input, createdAt: at, updatedAt: at, lastUsedAt: at }
   db.query(
-    `insert into sandboxes (id, team_id, agent_slug, agent_name, environment_id, backend, status, error, envs, cwd,
-       network, timeout_ms, deployment_id, bundle, external_user_id, created_at, updated_at, last_used_at)
-     values ($id, $teamId, $agentSlug, $agentName, $environmentId, $backend, $status, $error, $envs, $cwd,
-       $network, $timeoutMs, $deploymentId, $bundle, $externalUserId, $createdAt, $updatedAt, $lastUsedAt)`,
+    `insert into sandboxes (id, team_id, agent_slug, agent_name, environment_id, backend, isolation, status, error, envs, cwd,
+       network, timeout_ms, deployment_id, bundle, external_user_id, name, created_at, updated_at, last_used_at)
+     values ($id, $teamId, $agentSlug, $agentName, $environmentId, $backend, $isolation, $status, $error, $envs, $cwd,
+       $network, $timeoutMs, $deploymentId, $bundle, $externalUserId, $name, $createdAt, $updatedAt, $lastUsedAt)`,
   ).run({
+    isolation: null,
     error: null,
     timeoutMs: null,
     deploymentId: null,
     bundle: null,
     externalUserId: null,
+    name: null,
     ...sandbox,
     envs: isSecretEnvs(sandbox.envs) ? seal(db, JSON.stringify(sandbox.envs), 'sandboxes.envs', sandbox.id) : '{}',
     network: JSON.stringify(sandbox.network),
   })
   return sandbox
+}
+
+/** Sandboxes of an agent that are of no version, and so follow the agent, are of this version from then on. */
+export function pinSandboxes(
+  db: Database,
+  pin: Required<Pick<Sandbox, 'teamId' | 'agentSlug' | 'deploymentId'>>,
+): void {
+  mustLast(db)
+  db.query(
+    `update sandboxes set deployment_id = $deploymentId
+     where team_id = $teamId and agent_slug = $agentSlug and deployment_id is null`,
+  ).run(pin)
 }
 
 /** A team's sandbox by its own id or its environment's. */
@@ -63,6 +85,32 @@ export function findSandbox(db: Database, teamId: string, id: string): Sandbox |
     .get({ teamId, id })
   return row ? toSandbox(db, row) : undefined
 }
+
+/** Whether a sandbox of the team has this name. */
+export const hasSandboxName = (db: Database, teamId: string, name: string): boolean =>
+  db.query('select 1 from sandboxes where team_id = $teamId and name = $name').get({ teamId, name }) !== null
+
+/** Any team's. */
+export function findSandboxById(db: Database, id: string): Sandbox | undefined {
+  const row = db.query<Row, { id: string }>(`select ${columns} from sandboxes where id = $id`).get({ id })
+  return row ? toSandbox(db, row) : undefined
+}
+
+/** The team and the agent of the sandbox that was made last. */
+export const findNewestSandbox = (db: Database): { teamId: string; agentSlug: string } | undefined =>
+  db
+    .query<{ teamId: string; agentSlug: string }, []>(
+      'select team_id as teamId, agent_slug as agentSlug from sandboxes order by id desc limit 1',
+    )
+    .get() ?? undefined
+
+/** Whose environment it is; undefined when there is no sandbox of it. */
+export const findSandboxOf = (db: Database, environmentId: string): { id: string; teamId: string } | undefined =>
+  db
+    .query<{ id: string; teamId: string }, { environmentId: string }>(
+      'select id, team_id as teamId from sandboxes where environment_id = $environmentId',
+    )
+    .get({ environmentId }) ?? undefined
 
 /** What the sandbox of an environment may reach; undefined when there is none. */
 export function findNetwork(db: Database, environmentId: string): SandboxNetwork | undefined {
@@ -91,6 +139,7 @@ type PageQuery = {
   userId: string | null
   hasFailed: number | null
   search: string | null
+  name: string | null
   from: string | null
   to: string | null
 }
@@ -106,6 +155,7 @@ export const listSandboxes = (db: Database, teamId: string, page: SandboxPage): 
          and ($hasFailed is null or $hasFailed =
            exists (select 1 from threads where sandbox_id = sandboxes.id and threads.status = 'error'))
          and ($search is null or instr(id, $search) or instr(environment_id, $search))
+         and ($name is null or name = $name)
          and ($from is null or created_at >= $from) and ($to is null or created_at < $to)
        order by id desc limit $limit`,
     )
@@ -117,6 +167,7 @@ export const listSandboxes = (db: Database, teamId: string, page: SandboxPage): 
       userId: page.userId ?? null,
       hasFailed: page.hasFailed === undefined ? null : Number(page.hasFailed),
       search: page.search ?? null,
+      name: page.name ?? null,
       from: page.from ?? null,
       to: page.to ?? null,
     })

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { syncNow } from '../disk/lasting-files.ts'
 import { ApiError } from '../errors.ts'
 import { codeOf } from '../read/error-code.ts'
 import { isObject } from '../read/json.ts'
@@ -54,7 +55,7 @@ export function unseal(db: Database, stored: string, column: string, id: string)
 }
 
 /** Returns what `read` does. Turns its error into sandbox_unavailable that names the owner of the unreadable secrets. */
-export function unsealed(whose: 'sandbox' | 'agent', read: () => string): string {
+export function unsealed(whose: 'sandbox' | 'agent' | 'team', read: () => string): string {
   try {
     return read()
   } catch {
@@ -81,15 +82,33 @@ export function assertKey(db: Database): string | undefined {
 }
 
 /** The keys that what is encrypted was encrypted with, and how often. */
-const keyNames = (db: Database): { name: string; rows: number }[] =>
-  db
+const keyNames = (db: Database): { name: string; rows: number }[] => {
+  const tables = db
+    .query<{ name: string }, []>("select name from sqlite_schema where type = 'table'")
+    .all()
+    .map(({ name }) => name)
+  // While an older schema is brought up to date, some are not there yet.
+  const present = sealed.filter(([table]) => tables.includes(table))
+  const texts = present.map(([table, column]) => `select ${column} as text from ${table}`).join(' union all ')
+  return db
     .query<{ name: string; rows: number }, []>(
-      `select substr(text, ${PREFIX.length + 2}, ${NAME_CHARS}) as name, count(*) as rows from (
-         select envs as text from sandboxes union all select sandbox from agents union all select options from agents
-         union all select env from agents union all select definition from deployments
-       ) where text glob '${PREFIX}:*' group by name order by rows desc`,
+      `select substr(text, ${PREFIX.length + 2}, ${NAME_CHARS}) as name, count(*) as rows from (${texts})
+       where text glob '${PREFIX}:*' group by name order by rows desc`,
     )
     .all()
+}
+
+/** Every column that may be encrypted. */
+const sealed: readonly [table: string, column: string][] = [
+  ['sandboxes', 'envs'],
+  ['agents', 'sandbox'],
+  ['agents', 'options'],
+  ['agents', 'env'],
+  ['deployments', 'definition'],
+  ['webhooks', 'secret'],
+  ['snapshots', 'envs'],
+  ['secrets', 'value'],
+]
 
 /** True when there is a variable: without one the text is stored as it is, and needs no key. */
 export const isSecretEnvs = (envs: unknown): boolean => isObject(envs) && Object.keys(envs).length > 0
@@ -125,7 +144,7 @@ function makeKey(db: Database): Key {
   try {
     linkSync(draft, path)
     // What is encrypted with it may be on the disk a moment later.
-    syncNames(dirname(path))
+    syncNow(dirname(path))
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
   } finally {
@@ -134,13 +153,4 @@ function makeKey(db: Database): Key {
   const key = findKey(db)
   if (!key) throw new Error(`${path} cannot be read.`)
   return key
-}
-
-function syncNames(directory: string): void {
-  const descriptor = openSync(directory, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }

@@ -20,7 +20,7 @@ export function insertThread(db: Database, input: ThreadInput): Thread {
   mustLast(db)
   const at = now()
   const row: Row = {
-    id: newId('thr'),
+    id: input.id ?? newId('thr'),
     sandboxId: input.sandboxId,
     name: input.name ?? null,
     status: 'active',

@@ -20,7 +20,7 @@ describe('a connection', () => {
     ['journal_mode', 'wal'],
     ['synchronous', 1],
     ['busy_timeout', 20],
-    ['user_version', 12],
+    ['user_version', 29],
   ]
   for (const [name, value] of pragmas)
     test(`has ${name} ${value}`, () => {
@@ -48,7 +48,7 @@ test('what was stored is there when it is opened again', () => {
 test('a database of a newer version is refused, and stays as it is', () => {
   const path = temporaryPath()
   openTemporary(path).run('pragma user_version = 99')
-  expect(() => openDatabase(path)).toThrow(/newer threadbox \(schema 99, this one knows 12\)/)
+  expect(() => openDatabase(path)).toThrow(/newer threadbox \(schema 99, this one knows 29\)/)
   expect(openVersion(path)).toBe(99)
 })
 

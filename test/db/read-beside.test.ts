@@ -1,4 +1,7 @@
 import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { readBeside } from '../../src/db/read-beside.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import { cleanUpAfterEach, openTemporary } from '../runs/support.ts'
@@ -34,3 +37,24 @@ test('reads at the same time get their own answers, and one that fails says why'
   expect(await wrong).toContain('SQLiteError')
   expect(await readBeside(db, 'delete from teams', {}).catch(String)).toContain('readonly')
 })
+
+test.each([3, 5, 6])(
+  'a read beside the event loop is refused when %d descriptors are free, too few for its thread: regression',
+  async free => {
+    const directory = mkdtempSync(join(tmpdir(), 'threadbox-read-beside-'))
+    try {
+      const command = [
+        process.execPath,
+        join(import.meta.dir, 'few-descriptors.ts'),
+        join(directory, 'a.db'),
+        `${free}`,
+      ]
+      const child = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] })
+      const refusal = 'Error: too few descriptors are free for a read beside the event loop'
+      expect(await child.stdout.text()).toBe(`${refusal}\n[{"one":1}]\n`)
+      expect(await child.exited).toBe(0)
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  },
+)

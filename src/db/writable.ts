@@ -1,0 +1,12 @@
+import type { Database } from 'bun:sqlite'
+import { isBusy } from './busy.ts'
+
+/** Throws when nothing can be written. Another process that writes just now is no fault. */
+export function assertWritable(db: Database): void {
+  try {
+    db.run('begin immediate')
+    db.run('rollback')
+  } catch (error) {
+    if (!isBusy(error)) throw error
+  }
+}

@@ -1,0 +1,2 @@
+insert into queued_messages (thread_id, id, position, mode, held, agent_slug, key_id, messages, request, created_at)
+  values ('thr_01a2031c-7b12-7194-a2cd-8e01857863bb', 'q1', 1, 'queue', 1, 'asking', 'key_01a2031c-70af-7057-b6ff-cbc359d0c98a', '[{"id":"q1","role":"user","parts":[{"type":"text","text":"later"}]}]', '{"whenBusy":"queue","background":false,"options":{}}', '2026-01-08T11:55:28.080Z');

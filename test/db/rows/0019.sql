@@ -1,0 +1,6 @@
+insert into webhooks (id, team_id, url, events, secret, created_at, disabled_at)
+  values ('whk_01a2031c-7896-7090-ba3b-d676c9e65ef0', 'team_01a2031c-70ae-70d7-a719-2fd397bec50f', 'https://hooks.example.com/', '["run.ended","sandbox.deleted"]', {{sealed webhooks.secret whk_01a2031c-7896-7090-ba3b-d676c9e65ef0 'whsec_c2VjcmV0'}}, '2026-01-09T11:55:29.090Z', null);
+insert into webhook_deliveries (id, webhook_id, type, data, created_at, queued_at, attempts, next_attempt_at, last_attempt_at, last_status, last_error, delivered_at)
+  values ('dlv_76e592ba56fb30d6613b108d906d53a5', 'whk_01a2031c-7896-7090-ba3b-d676c9e65ef0', 'run.ended', '{"runId":"run_01a2031c-7914-7083-91a0-0a6af01da849"}', '2026-11-22T00:00:00.000Z', '2026-11-22T00:00:00.000Z', 2, null, '2026-11-22T00:00:01.000Z', 204, null, '2026-11-22T00:00:01.000Z');
+insert into webhook_deliveries (id, webhook_id, type, data, created_at, queued_at, attempts, next_attempt_at, last_attempt_at, last_status, last_error, delivered_at)
+  values ('dlv_76e592ba56fb30d6613b108d906d53a6', 'whk_01a2031c-7896-7090-ba3b-d676c9e65ef0', 'sandbox.deleted', '{"sandboxId":"sbx_01a2031c-7d6e-779f-84a2-24f1c6d05e33"}', '2026-11-22T00:00:00.000Z', '2026-11-22T00:00:00.000Z', 1, '2126-01-01T00:00:00.000Z', '2026-11-22T00:00:01.000Z', 503, null, null);

@@ -1,0 +1,4 @@
+insert into audit (seq, entry, hash)
+  values (1, '{"action":"key.created","actor":{"command":"keys create","uid":0},"outcome":"done","seq":1,"target":{"keyId":"key_01a2031c-70b2-7512-9f52-0f37d1e1a4f5"},"teamId":"team_01a2031c-70ae-70d7-a719-2fd397bec50f","time":"2026-11-22T12:00:00.000Z"}', 'f6aacd498a4610b907bcb78fca34faea38f9032b69e90621788610bf60b95a73');
+insert into audit (seq, entry, hash)
+  values (2, '{"action":"exec.started","actor":{"address":"127.0.0.1","keyId":"key_01a2031c-70b2-7512-9f52-0f37d1e1a4f5"},"detail":{"commandSha256":"b5bee41b6c623f7c9f1bd24dcae58ebab3c0cdd90ad966bc43a45b44867e12b"},"outcome":"begun","seq":2,"target":{"sandboxId":"sbx_01a2031c-779f-7745-850f-5c541ead0101"},"teamId":"team_01a2031c-70ae-70d7-a719-2fd397bec50f","time":"2026-11-22T12:00:01.000Z"}', '8e8b74299358ec17fb5547ba2d06530e149c2cbb8a6aae2059247502d224dc80');
