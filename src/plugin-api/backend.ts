@@ -1,5 +1,8 @@
 import type { Environment } from './environment.ts'
+import type { Isolation } from './isolation.ts'
+import type { Limits } from './limits.ts'
 import type { NetworkSpec } from './network.ts'
+import type { Snapshots } from './snapshots.ts'
 
 /**
  * The result of trying one thing that a backend needs. The server does not start when a required check has failed.
@@ -21,13 +24,13 @@ export interface Check {
   remedy?: string
 }
 
-/** What one sandbox may use. An absent field: the backend does not limit it. */
-export interface Limits {
-  memoryMb?: number
-  processes?: number
-  /** CPU cores, in fractions. */
-  cpus?: number
-  diskMb?: number
+/** What a backend does while it makes an environment, for the client that waits for it. */
+export interface CreateProgress {
+  /** In a few words, as `pulling the image debian:12`. Never a secret. */
+  message: string
+  /** How much of it is done, where this is known. */
+  doneBytes?: number
+  totalBytes?: number
 }
 
 /** What the server asks a backend to create. */
@@ -38,13 +41,21 @@ export interface EnvironmentSpec {
   base?: string
   /** The same on docker. */
   image?: string
+  /** What makes its container on docker: one of the engine's runtimes. Absent: the backend's default. */
+  runtime?: string
   /** The same on e2b. */
   template?: string
+  /** Its files are those of this snapshot, which the same backend took. `base`, `image` and `template` are absent then. */
+  snapshot?: string
   limits: Limits
   /** The sandbox's own variables, for a backend that sets them for every process. Each spawn brings them anyway. */
   env?: Readonly<Record<string, string>>
+  /** Nobody has asked for it yet: it is made ahead of its use, without `env` and `network`. See `Backend.claimSpare`. */
+  isSpare?: boolean
   /** For a backend whose environments do not leave through the server's proxy. */
   network?: NetworkSpec
+  /** Takes what the backend does meanwhile, as often as the backend likes. Absent: nobody waits to see it. */
+  onProgress?(progress: CreateProgress): void
 }
 
 /**
@@ -63,7 +74,7 @@ export interface EnvironmentSpec {
  */
 export interface Backend {
   readonly name: string
-  readonly isolation: 'namespaces' | 'container' | 'microvm'
+  readonly isolation: Isolation
   /**
    * How environments reach the network. `proxy` (default): only through the server's proxy, at 127.0.0.1:3128 inside.
    * `own`: by themselves, under `EnvironmentSpec.network`.
@@ -73,10 +84,23 @@ export interface Backend {
   check(): Promise<Check[]>
   /** Makes an environment and waits until it answers. A rejected create leaves nothing behind. */
   create(spec: EnvironmentSpec): Promise<Environment>
+  /**
+   * Absent: every environment is made when it is asked for. Present: the server may make some ahead of their use, which run
+   * nothing but `true`, and calls this once for one that gets its sandbox, with the spec of that sandbox and the id of the
+   * environment. The spec is as that of its `create`, beside `env` and `network`. Resolves to true when the environment runs
+   * and is what `create` would make now; the server destroys it when not.
+   */
+  claimSpare?(spec: EnvironmentSpec): Promise<boolean>
   /** Finds an environment, also after a restart of the server. Undefined when it does not exist. */
   open(environmentId: string): Promise<Environment | undefined>
+  /** Absent: this backend takes no snapshots. */
+  readonly snapshots?: Snapshots
   /** Why an environment does not run, or did not start, as far as this server knows. */
   troubleOf?(environmentId: string): string | undefined
+  /** Lists the ids of the environments that run now, as far as this server knows. Makes no request. Absent: nobody can tell. */
+  listRunning?(): string[]
+  /** Lists the names that `EnvironmentSpec.base` may have here. Absent: none. */
+  listBases?(): Promise<string[]>
   /** Lists the ids of all environments that exist. The server destroys those that belong to no sandbox. */
   list(): Promise<string[]>
   /** Closes connections and timers; environments go on. */

@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { EnvironmentCode } from './code.ts'
+import type { Isolation } from './isolation.ts'
+import type { Limits } from './limits.ts'
 import type { NetworkSpec } from './network.ts'
 import type { SandboxProcess, SpawnOptions } from './process.ts'
 import type { EnvironmentProcesses } from './processes.ts'
@@ -23,6 +25,8 @@ export interface Environment {
   readonly id: string
   /** What confines it and what could not be limited here, as text for the operator. */
   readonly confinement: string[]
+  /** Its class. Absent: that of its backend. */
+  readonly isolation?: Isolation
   /** Why it does not run, or did not start. Absent or undefined: all is well. */
   readonly trouble?: string | undefined
   spawn(command: SpawnOptions): Promise<SandboxProcess>
@@ -38,6 +42,8 @@ export interface Environment {
    * when the environment is gone.
    */
   hostOf?(port: number): Promise<PortHost>
+  /** Makes the socket of an SSH agent inside, which the server answers, and gives its path. Absent: there is no such agent. */
+  openSshAgent?(): Promise<string>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>
   /** Resolves when the files that were written inside so far outlast a loss of power. Absent: this is not known. */
@@ -46,8 +52,29 @@ export interface Environment {
   setNetwork?(network: NetworkSpec): Promise<void>
   /** Absent: environments of this backend cannot run code cells. */
   readonly code?: EnvironmentCode
-  /** Idempotent. When it resolves, no process, mount, cgroup or file is left. */
+  /** What it may use. Absent: nobody knows. */
+  readonly limits?: Limits
+  /** What it uses now, in a moment and without starting it; empty when it does not run. Absent: nobody can tell. */
+  usage?(): Promise<EnvironmentUsage>
+  /**
+   * Idempotent. When it resolves, no process is left, and the files are out of reach, also of a new environment of its id. What
+   * then remains of them and of mounts and cgroups may go in the background, or with the next start after a crash.
+   */
   destroy(): Promise<void>
+}
+
+/** What an environment uses. An absent field: the backend cannot tell. */
+export interface EnvironmentUsage {
+  /** Without what the kernel gives back when memory is short. */
+  memoryBytes?: number
+  /** What its files take. */
+  diskBytes?: number
+  /** CPU time that its processes took so far; from zero again after a restart. */
+  cpuMs?: number
+  /** CPU cores in use now, in fractions, in place of `cpuMs`. */
+  cpus?: number
+  /** Processes and their threads. */
+  processes?: number
 }
 
 export interface PortHost {
@@ -68,6 +95,24 @@ export interface FileInfo {
   group: string
   modifiedTime: string
   symlinkTarget?: string
+  /** With details: where a link leads in the end, absolute. Absent when nothing is there. */
+  resolvedTarget?: string
+  /** With details: what callers keep with the file. */
+  attributes?: Readonly<Record<string, string>>
+}
+
+/** How a file is written, where that is more than its bytes. */
+export interface WriteDetails {
+  /** The user who owns the file afterwards, and directories that are made for it. Ignored where there is no such user. */
+  owner?: string
+  /** Kept with the file in place of what was; an environment that cannot throws invalid_request. */
+  attributes?: Readonly<Record<string, string>>
+}
+
+export interface FileChange {
+  /** Relative to the watched directory, which is `.` itself. */
+  name: string
+  type: 'create' | 'write' | 'remove' | 'rename' | 'chmod'
 }
 
 /**
@@ -86,13 +131,23 @@ export interface EnvironmentFiles {
    * breaks, an abort and a full disk. Makes the parents; keeps the owner and mode of a file that it replaces. Resolves to
    * the size in bytes.
    */
-  write(path: string, body: Uint8Array | ReadableStream<Uint8Array>, signal?: AbortSignal): Promise<number>
-  info(path: string): Promise<FileInfo | undefined>
+  write(
+    path: string,
+    body: Uint8Array | ReadableStream<Uint8Array>,
+    signal?: AbortSignal,
+    details?: WriteDetails,
+  ): Promise<number>
+  info(path: string, options?: { details?: boolean }): Promise<FileInfo | undefined>
   /** Lists what is below a directory, down to `depth` levels (1, the default: its own entries), sorted by path. */
-  list(path: string, depth?: number): Promise<FileInfo[]>
+  list(path: string, depth?: number, options?: { details?: boolean }): Promise<FileInfo[]>
   /** Makes the parents too. Resolves to false when the directory existed already. */
-  makeDirectory(path: string): Promise<boolean>
+  makeDirectory(path: string, details?: Pick<WriteDetails, 'owner'>): Promise<boolean>
   rename(from: string, to: string): Promise<void>
   /** Removes a file, or a directory with everything in it. */
   remove(path: string): Promise<void>
+  /**
+   * Resolves once each later change in a directory will be seen, and below it when `isRecursive`. The changes end when the directory
+   * is removed and with the signal; they fail when some were lost. Absent: the environment cannot watch.
+   */
+  watch?(path: string, options: { isRecursive: boolean; signal: AbortSignal }): Promise<AsyncIterable<FileChange[]>>
 }

@@ -11,7 +11,7 @@ export interface SpawnOptions {
   command: readonly string[] | string
   /** Absolute; /home/user when absent. */
   cwd?: string
-  /** Added to the environment's PATH, HOME, LANG and USER. */
+  /** Added to the environment's PATH, HOME, USER, SHELL and locale (UTF-8). */
   env?: Readonly<Record<string, string>>
   /** `pipe`: the process reads `stdin` until it is ended. `ignore` (default): it reads end of file at once. */
   stdin?: 'pipe' | 'ignore'

@@ -14,7 +14,7 @@ export interface EnvironmentProcesses {
   /** Lists the oldest first. */
   list(): Promise<ProcessInfo[]>
   get(pid: number): Promise<ProcessInfo>
-  /** Reads from a byte offset, some hundred KB at most. With `wait` it waits until there is something to read. */
+  /** Reads from a byte offset, some hundred KB at most. With `wait` it waits until there is something to read: beyond all output, for the end. */
   read(pid: number, offset: number, options: { wait: boolean; signal?: AbortSignal }): Promise<OutputBatch>
   /** Resolves when the bytes are in the process's pipe or terminal. Throws `conflict` when it takes no more input. */
   write(pid: number, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
@@ -30,8 +30,16 @@ export interface EnvironmentProcesses {
 export interface StartOptions extends Omit<SpawnOptions, 'signal'> {
   /** Shown to people; need not be unique. */
   name?: string
-  /** True: the process waits while its unread output fills the buffer. False (default): the oldest output is overwritten. */
-  waitForReader?: boolean
+  /**
+   * True: the process waits while its unread output fills the buffer. False (default): the oldest output is overwritten.
+   * `attached`: it waits for readers that read on, and not once nothing was read for ten seconds.
+   */
+  waitForReader?: boolean | 'attached'
+  /**
+   * Who it runs as, by a name in the environment's /etc/passwd, with HOME and USER. Where there is no such user, or users cannot be
+   * changed, it runs as the environment's own.
+   */
+  user?: string
 }
 
 export interface ProcessInfo {

@@ -6,15 +6,16 @@ type Field = 'string' | 'function' | 'strings' | readonly string[] | { readonly 
 const shapes = {
   backend: {
     name: 'string',
-    isolation: ['namespaces', 'container', 'microvm'],
+    isolation: ['namespaces', 'container', 'gvisor', 'microvm'],
     'egress?': ['proxy', 'own'],
     ...{ check: 'function', create: 'function', open: 'function', list: 'function', close: 'function' },
+    'claimSpare?': 'function',
   },
   engine: { name: 'string', run: 'function' },
   environment: {
     id: 'string',
     confinement: 'strings',
-    ...{ spawn: 'function', connect: 'function', destroy: 'function', 'hostOf?': 'function' },
+    ...{ spawn: 'function', connect: 'function', destroy: 'function', 'hostOf?': 'function', 'usage?': 'function' },
     files: {
       ...{ read: 'function', write: 'function', info: 'function', list: 'function' },
       ...{ makeDirectory: 'function', rename: 'function', remove: 'function' },

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -6,10 +6,8 @@ import { join } from 'node:path'
  * because the sources are not there later.
  */
 export function typesText(): string {
-  const parts = ['backend', 'network', 'disk-space', 'environment', 'process', 'processes', 'code', 'engine'].map(
-    part => `../plugin-api/${part}.ts`,
-  )
-  const sources = [...parts, '../plugin-api/index.ts', '../plugin-suite/scene.ts', './helpers.ts']
+  const parts = readdirSync(join(import.meta.dir, '../plugin-api')).sort()
+  const sources = [...parts.map(part => `../plugin-api/${part}`), '../plugin-suite/scene.ts', './helpers.ts']
   const texts = sources.map(file => readFileSync(join(import.meta.dir, file), 'utf8'))
   const body = texts
     .join('\n')

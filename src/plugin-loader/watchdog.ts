@@ -1,4 +1,5 @@
 import { beforeTimeout } from '../async/timeout.ts'
+import { canStartThread } from '../descriptor.ts'
 
 /** Limits how long a plugin's code may take at the start; from another thread, since that code may block the event loop. */
 export interface Watchdog {
@@ -29,12 +30,15 @@ const HELD_MS = 1000
 /** When a file blocks the event loop, the `problems` so far are printed with it, because the process ends. */
 export function watchOver(ms: number, problems: readonly string[]): Watchdog {
   const late = (file: string) => `--plugin ${file}: did not load within ${ms / 1000} seconds`
-  const worker = new Worker(URL.createObjectURL(new Blob([source], { type: 'application/javascript' })))
+  // Without a thread, only a file that blocks the event loop for ever is not ended.
+  const worker = canStartThread()
+    ? new Worker(URL.createObjectURL(new Blob([source], { type: 'application/javascript' })))
+    : undefined
   const watch = (file: string) => {
     const text = `threadbox: ${[...problems, late(file)].join('\n')}\n`
-    worker.postMessage({ ms: ms + HELD_MS, text })
+    worker?.postMessage({ ms: ms + HELD_MS, text })
   }
-  const release = () => worker.postMessage(undefined)
+  const release = () => worker?.postMessage(undefined)
   return {
     async within(file, start) {
       watch(file)
@@ -54,6 +58,6 @@ export function watchOver(ms: number, problems: readonly string[]): Watchdog {
         release()
       }
     },
-    close: () => worker.terminate(),
+    close: () => worker?.terminate(),
   }
 }

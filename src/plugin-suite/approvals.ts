@@ -2,7 +2,9 @@ import type { EngineContext, Permission } from '../plugin-api/index.ts'
 import { goOn, listOpen, listWaiting, partOf, sessionOf, type Waited } from './goes-on.ts'
 import { expectGrammar } from './grammar.ts'
 import type { SceneCall } from './scene.ts'
+import { countSleepers } from './sleepers.ts'
 import type { Stage } from './stage.ts'
+import { until } from './until.ts'
 
 const bash = (command: string): SceneCall => ({ name: 'Bash', input: { command } })
 /** Shows how many times it ran. */
@@ -101,7 +103,7 @@ export function describeApprovals(stage: Stage): void {
         waited = { ...waited, result }
       }
       const { result } = waited
-      expect([result.end.status, rounds > 0]).toEqual(['completed', true])
+      expect([result.end, rounds > 0]).toEqual([{ status: 'completed' }, true])
       const states = commands.map(command => partOf(result, command)?.state)
       expect(states).toEqual(['output-available', 'output-available', 'output-denied', 'output-available'])
       expect(await shell('cd /tmp; cat a c; ls b 2>/dev/null')).toBe('ran\nran\n')
@@ -127,9 +129,24 @@ export function describeApprovals(stage: Stage): void {
       const callId = isWaiting(waited)
       const engine = await lose()
       const result = await goOn(stage, waited, () => ({ type: 'denied', reason: 'not on a Sunday' }), { engine })
-      expect([result.end.status, result.text.includes('not on a Sunday')]).toEqual(['completed', true])
+      expect([result.end, result.text.includes('not on a Sunday')]).toEqual([{ status: 'completed' }, true])
       expect(partOf(result, counting('one'))).toMatchObject({ toolCallId: callId, state: 'output-denied' })
       expect(await shell('ls /tmp/one 2>/dev/null')).toBe('')
+      await engine.close?.()
+    })
+
+    const background = '(setsid sleep 7401 > /dev/null 2>&1 &); echo up > /tmp/up; sleep 7401'
+    const lasting = { does: 'call' as const, calls: [bash(background)] }
+    scene('leaves nothing alive of a call that it makes again and that is cancelled', lasting, async prompt => {
+      const waited = await ask(prompt)
+      expect(waited.result.end).toEqual({ status: 'waiting' })
+      const engine = await lose()
+      const abort = new AbortController()
+      void until(async () => (await shell('cat /tmp/up 2>/dev/null')) === 'up\n').finally(() => abort.abort())
+      const context = { ...waited.context, signal: abort.signal }
+      const approve = () => ({ type: 'approved' as const })
+      const result = await goOn(stage, { ...waited, context }, approve, { again: lasting.calls, engine })
+      expect([result.end, await countSleepers(stage.inside(), '7401')]).toEqual([{ status: 'cancelled' }, 0])
       await engine.close?.()
     })
 
@@ -142,7 +159,7 @@ export function describeApprovals(stage: Stage): void {
         const { context, result: first } = waited
         const said = subject.stage({ does: 'say', text: 'Of course.' }) ?? ''
         const second = await play(said, { context, history: first.thread, turn: sessionOf(first) })
-        expect([second.end.status, second.text]).toEqual(['completed', 'Of course.'])
+        expect([second.end, second.text]).toEqual([{ status: 'completed' }, 'Of course.'])
         expect(await shell('ls /tmp/one 2>/dev/null')).toBe('')
         subject.stage({ does: 'go on', calls: one.calls })
         const [call] = listWaiting(first)
@@ -171,7 +188,7 @@ export function describeApprovals(stage: Stage): void {
       const again = await play(subject.stage({ does: 'say', text: 'Still here.' }) ?? '', {
         ...{ context: waited.context, history: result.thread, turn: sessionOf(waited.result) },
       })
-      expect([again.end.status, again.text]).toEqual(['completed', 'Still here.'])
+      expect([again.end, again.text]).toEqual([{ status: 'completed' }, 'Still here.'])
       expect(await shell('ls /tmp/one 2>/dev/null')).toBe('')
     })
   })

@@ -5,6 +5,7 @@ import { describeEnvironment } from './environment.ts'
 import { describeFiles } from './files.ts'
 import type { Kit } from './kit.ts'
 import { describeProcesses } from './processes.ts'
+import { describeSnapshots } from './snapshots.ts'
 import { describeSpawn } from './spawn.ts'
 import { createSubject, type ServeProxy } from './subject.ts'
 
@@ -38,5 +39,6 @@ export function describeBackend(
     else describeOwnEgress(kit, subject)
     describeEnvironment(kit, subject)
     describeProcesses(kit, subject)
+    describeSnapshots(kit, subject)
   })
 }

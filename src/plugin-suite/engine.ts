@@ -123,7 +123,7 @@ export function describeEngine(
       const first = await play(subject.stage({ does: 'say', text: 'first' }) ?? '')
       const second = await play(subject.stage({ does: 'run', command: 'echo two' }) ?? '', { history: first.thread })
       const third = await play(subject.stage({ does: 'remember' }) ?? '', { history: second.thread })
-      expect([third.end.status, third.text]).toEqual(['completed', '2'])
+      expect([third.end, third.text]).toEqual([{ status: 'completed' }, '2'])
     })
 
     scene('ends in the middle of a text when it is cancelled', { does: 'say slowly' }, async prompt => {
@@ -228,7 +228,7 @@ export function describeEngine(
       await until(() => openCalls() === 0)
     })
 
-    const stage: Stage = { kit, subject, scene, play, shell }
+    const stage: Stage = { kit, subject, scene, play, inside, shell }
     if (claims('approvals')) describeApprovals(stage)
     if (claims('clientTools')) describeClientTools(stage)
     if (subject.engine.supports?.includes('steering')) {

@@ -23,6 +23,31 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
       }
     })
 
+    test('that was made ahead of its use can be claimed once, if the backend makes such', async () => {
+      const { backend } = subject
+      if (!backend.claimSpare) return
+      const spec = { id: newId('env'), limits: subject.limits }
+      const [spare, other] = [await backend.create({ ...spec, isSpare: true }), await create()]
+      try {
+        const claimed = { ...spec, env: { COLOUR: 'blue' } }
+        expect(await Promise.all([backend.claimSpare(claimed), backend.claimSpare(claimed)])).toEqual([true, false])
+        expect(await backend.claimSpare({ ...spec, id: other.id })).toBe(false)
+        expect(await backend.claimSpare({ ...spec, id: newId('env') })).toBe(false)
+        expect((await runCommand(spare, { command: 'echo mine' })).stdout).toBe('mine\n')
+      } finally {
+        await Promise.all([spare.destroy(), other.destroy()])
+      }
+    })
+
+    test('that was made ahead of its use and does not run cannot be claimed', async () => {
+      const { backend } = subject
+      const spec = { id: newId('env'), limits: subject.limits }
+      const spare = await backend.create({ ...spec, isSpare: true })
+      await spare.pause?.()
+      if (spare.pause && backend.claimSpare) expect(await backend.claimSpare(spec)).toBe(false)
+      await spare.destroy()
+    })
+
     test('keeps files through a pause, and starts again with its next use', async () => {
       const other = await create()
       try {
@@ -34,6 +59,23 @@ export function describeEnvironment({ describe, test, expect }: Kit, subject: Ba
           'kept',
           0,
         ])
+      } finally {
+        await other.destroy()
+      }
+    })
+
+    test('tells what it uses, if the backend can, and is not started by the question', async () => {
+      const other = await create()
+      try {
+        if (!other.usage) return
+        await runCommand(other, { command: 'head -c 30000000 /dev/urandom > /home/user/big; sync' })
+        const usage = await other.usage()
+        for (const value of Object.values(usage)) expect(value).toBeGreaterThan(-1)
+        if (usage.diskBytes !== undefined) expect(usage.diskBytes).toBeGreaterThan(0)
+        if (!other.pause) return
+        await other.pause()
+        expect(await other.usage()).toEqual({})
+        expect(subject.backend.listRunning?.() ?? []).not.toContain(other.id)
       } finally {
         await other.destroy()
       }

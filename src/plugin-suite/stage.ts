@@ -1,4 +1,4 @@
-import type { EngineContext } from '../plugin-api/index.ts'
+import type { EngineContext, Environment } from '../plugin-api/index.ts'
 import type { Kit } from './kit.ts'
 import type { EngineUnderTest, Scene } from './scene.ts'
 import type { TurnInit, TurnResult } from './turn.ts'
@@ -13,6 +13,8 @@ export interface Stage {
     prompt: string,
     init?: Partial<Omit<TurnInit, 'prompt'>> & { context?: Partial<EngineContext> },
   ): Promise<TurnResult>
+  /** Where the engine works. */
+  inside(): Environment
   /** What a command inside prints. */
   shell(command: string): Promise<string>
 }

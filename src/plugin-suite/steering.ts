@@ -41,7 +41,7 @@ export function describeSteering({ expect, scene, play, cancelled, shell }: Stee
     const session = events.findLast(event => event.type === 'session')
     const turn = session?.type === 'session' ? { engineSessionId: session.engineSessionId } : {}
     const next = await play(prompt, { history: thread, turn })
-    expect([next.end.status, next.events.filter(({ type }) => type === 'steered')]).toEqual(['completed', []])
+    expect([next.end, next.events.filter(({ type }) => type === 'steered')]).toEqual([{ status: 'completed' }, []])
   })
 
   scene(

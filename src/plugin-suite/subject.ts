@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { newId } from '../db/id.ts'
 import { type CommandOptions, type CommandResult, runCommand } from '../environment/run-command.ts'
-import type { Backend, Environment, PluginContext } from '../plugin-api/index.ts'
+import type { Backend, Environment, Limits, PluginContext } from '../plugin-api/index.ts'
 import { countSleepers } from './sleepers.ts'
 
 export type ServeProxy = PluginContext['serveProxy']
@@ -15,6 +15,8 @@ export interface BackendSubject {
   /** Opens another instance of the backend on the same data. */
   open(): Promise<Backend>
   create(): Promise<Environment>
+  /** Those that `create` asks for. */
+  limits: Limits
   /** Runs a shell command in the shared environment. */
   shell(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>
   /** Counts the living processes `sleep MARK` inside. */
@@ -48,6 +50,7 @@ export function createSubject(openBackend: (serveProxy: ServeProxy) => Promise<B
     },
     serveProxy: echoProxy,
     open: () => openBackend((id, socket) => subject.serveProxy(id, socket)),
+    limits,
     create: () => subject.backend.create({ id: newId('env'), limits }),
     shell: (command, options = {}) => runCommand(subject.environment, { command, timeoutMs: 20_000, ...options }),
     sleepers: (mark, inside = subject.environment) => countSleepers(inside, mark),

@@ -1,0 +1,19 @@
+/** How the sandboxes of a backend get into a backup. */
+export interface SandboxCopies {
+  /**
+   * Copies all that persists of a sandbox, as of one moment, to files in a directory that does not exist yet, whether a server uses
+   * the sandbox or not. Rejects when it cannot be copied.
+   */
+  snapshot(environmentId: string, to: string): Promise<SandboxCopy>
+  /** The same for what `Snapshots.take` has kept. Absent: snapshots of this backend get into no backup. */
+  copySnapshot?(snapshotId: string, to: string): Promise<SandboxCopy>
+}
+
+export interface SandboxCopy {
+  /** Where the files belong in a data directory, and where their copies are. Empty: the note says where they stay. */
+  files: readonly { name: string; from: string }[]
+  /** How long what runs inside could not write. 0: it did not run. */
+  frozenMs?: number
+  /** What else a restore needs, or where the files are. */
+  note?: string
+}
