@@ -4,11 +4,37 @@ import type { Target } from './policy.ts'
 const MAX_LINES = 60
 const MINUTE_MS = 60_000
 
+/** Decisions of one sandbox that are kept. One that is made again moves to the end, with its count. */
+const MAX_KEPT = 200
+
+/** What was decided about one host and port, and how often. */
+export interface Decision {
+  host: string
+  port: number
+  /** The name was only looked up: the rules allow no port of it, and `port` is that of DNS. */
+  isName?: true
+  isAllowed: boolean
+  /** Why it was refused; where it was allowed, why there is no connection. */
+  reason?: string
+  count: number
+  /** When it was last made. */
+  at: string
+}
+
+/** What a program may not reach, by a connection or by a look-up alone. */
+export interface Refused extends Pick<Target, 'name' | 'port'> {
+  isName?: true
+}
+
 /** Counts one sandbox's decisions and logs them, by host and port alone. */
 export interface DecisionLog {
   allowed(target: Target): void
-  refused(target: Target, reason: string): void
+  refused(target: Refused, reason: string): void
+  /** It is allowed, but cannot be reached. A program that knows no proxy sees only that its connection is reset. */
+  failed(target: Target, reason: string): void
   counts(): { allowed: number; refused: number; lastRefusal?: string }
+  /** The latest first. */
+  list(): Decision[]
 }
 
 export function createDecisionLog(environmentId: string, log: (line: string) => void): DecisionLog {
@@ -16,6 +42,17 @@ export function createDecisionLog(environmentId: string, log: (line: string) => 
   let minuteEnds = 0
   let lines = 0
   let unlogged = 0
+
+  const kept = new Map<string, Decision>()
+  const keep = (decision: Omit<Decision, 'count' | 'at'>) => {
+    const { host, port, isName, isAllowed, reason } = decision
+    const key = JSON.stringify([host, port, isName, isAllowed, reason])
+    const count = (kept.get(key)?.count ?? 0) + 1
+    kept.delete(key)
+    kept.set(key, { ...decision, count, at: new Date().toISOString() })
+    const [oldest] = kept.keys()
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
+  }
 
   const write = (decision: string) => {
     const now = performance.now()
@@ -32,13 +69,20 @@ export function createDecisionLog(environmentId: string, log: (line: string) => 
   return {
     allowed({ name, port }) {
       counts.allowed++
+      keep({ host: name, port, isAllowed: true })
       write(`allowed ${name} port ${port}`)
     },
-    refused({ name, port }, reason) {
+    refused({ name, port, isName }, reason) {
       counts.refused++
-      counts.lastRefusal = `${name} port ${port}: ${reason}`
+      keep({ host: name, port, ...(isName && { isName }), isAllowed: false, reason })
+      counts.lastRefusal = `${isName ? `the name ${name}` : `${name} port ${port}`}: ${reason}`
       write(`refused ${counts.lastRefusal}`)
     },
+    failed({ name, port }, reason) {
+      keep({ host: name, port, isAllowed: true, reason })
+      write(`not reached ${name} port ${port}: ${reason}`)
+    },
     counts: () => ({ ...counts }),
+    list: () => [...kept.values()].reverse(),
   }
 }

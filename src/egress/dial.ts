@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { beforeTimeout } from '../async/timeout.ts'
 import { HttpError } from '../http1/http-error.ts'
+import { type Address, parseAddress } from '../read/addresses.ts'
 import { codeOf } from '../read/error-code.ts'
-import { type Address, parseAddress } from './addresses.ts'
 import { findDenial, findNameDenial, type Policy, type Target } from './policy.ts'
 
 /** Every address of a name, as text, best first. Throws when it has none. */

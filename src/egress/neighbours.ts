@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { type Address, isWithin, parseRange, type Range } from './addresses.ts'
+import { type Address, isWithin, parseRange, type Range } from '../read/addresses.ts'
 
 /**
  * Whether an address belongs to this machine, to a network that it is part of, or to a gateway, as a router or a database

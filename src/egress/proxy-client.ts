@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { formatChunk, LAST_CHUNK } from '../http1/body.ts'
+import { lastChunk, writeChunk } from '../http1/body.ts'
 import { type ByteSource, createByteSource, write } from '../http1/byte-source.ts'
 import { formatHead, type Header, type RequestHead } from '../http1/head.ts'
 
@@ -37,12 +37,19 @@ export async function answerPlainly(
 
 /**
  * Sends a head and a body in the framing that the client takes. Returns whether the connection can carry a next request.
- * `length`: the body's length; undefined when it is not known; `none` when no body may follow the headers.
+ * `length`: the body's length; undefined when it is not known; `none` when no body may follow the headers. `trailers` are asked for
+ * once the body has ended, and sent where its framing lets them.
  */
 export async function sendAnswer(
   client: ProxyClient,
   request: RequestHead,
-  answer: { status: number; reason: string; headers: readonly Header[]; length: number | undefined | 'none' },
+  answer: {
+    status: number
+    reason: string
+    headers: readonly Header[]
+    length: number | undefined | 'none'
+    trailers?(): readonly Header[]
+  },
   body: AsyncIterable<Buffer>,
   keeps: boolean,
 ): Promise<boolean> {
@@ -59,12 +66,12 @@ export async function sendAnswer(
   if (length === 'none') return isKept
   try {
     for await (const piece of body) {
-      if (piece.byteLength > 0) await write(client.socket, isChunked ? formatChunk(piece) : piece)
+      if (piece.byteLength > 0) await (isChunked ? writeChunk : write)(client.socket, piece)
     }
   } catch (error) {
     // Part of the answer was sent: no error answer can follow it.
     throw new Error('the answer broke off', { cause: error })
   }
-  if (isChunked) await write(client.socket, LAST_CHUNK)
+  if (isChunked) await write(client.socket, lastChunk(answer.trailers?.() ?? []))
   return isKept
 }

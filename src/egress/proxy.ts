@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { beforeTimeout } from '../async/timeout.ts'
 import { requestFraming } from '../http1/body.ts'
-import { write } from '../http1/byte-source.ts'
-import { MAX_HEAD_BYTES, parseRequest, type RequestHead } from '../http1/head.ts'
+import { type ByteSource, createByteSource, write } from '../http1/byte-source.ts'
+import { getValues, MAX_HEAD_BYTES, parseRequest, type RequestHead } from '../http1/head.ts'
 import { HttpError } from '../http1/http-error.ts'
-import { tunnel } from '../http1/tunnel.ts'
+import { passAhead, type TunnelEnd, tunnel } from '../http1/tunnel.ts'
 import { forward } from './forward.ts'
 import { answerLocally } from './local.ts'
 import type { Target } from './policy.ts'
@@ -20,6 +20,18 @@ const LINGER_MS = 10_000
 export interface ProxyParts {
   /** Opens a connection to the requested host. Throws an HttpError. */
   dial(target: Target, signal: AbortSignal): Promise<Socket>
+  /**
+   * Carries what the program's socket and this one say to each other until both have ended; nothing of it is left in this process.
+   * Undefined when they cannot be carried.
+   */
+  carry?(upstream: Socket): Promise<void> | undefined
+  /** Reads a connection that `dial` has opened. */
+  sourceOf?(upstream: Socket): ByteSource
+  /**
+   * Ends TLS to a host with secrets, in place of a tunnel, until both connections have ended. Undefined for all other hosts. `pass`:
+   * the password that the program has shown to this proxy.
+   */
+  intercept?(target: Target, client: TunnelEnd, upstream: Socket, pass?: string): Promise<void> | undefined
   /** Answers requests for the proxy itself. */
   local(request: Request): Promise<Response>
   /** Called before a request is read. */
@@ -43,7 +55,7 @@ export async function serveProxy(socket: Duplex, parts: ProxyParts): Promise<voi
 }
 
 /** Resolves when the last answer was sent: closing earlier would lose it. */
-async function finish(socket: Duplex): Promise<void> {
+export async function finish(socket: Duplex): Promise<void> {
   if (socket.destroyed || socket.writableFinished) return
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   const finished = new Promise<void>(resolve => socket.once('finish', resolve).once('close', resolve))
@@ -66,7 +78,14 @@ async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean
       if (framing.kind !== 'length' || framing.bytes > 0) throw new HttpError(400, 'CONNECT has no body')
       const upstream = await parts.dial(target, client.signal)
       await write(client.socket, 'HTTP/1.1 200 Connection established\r\n\r\n')
-      await tunnel(client, upstream)
+      const intercepted = parts.intercept?.(target, client, upstream, passOf(request))
+      if (intercepted) {
+        await intercepted
+        return false
+      }
+      const end = { socket: upstream, source: (parts.sourceOf ?? createByteSource)(upstream) }
+      const carried = passAhead(client, end) ? parts.carry?.(upstream) : undefined
+      await (carried ?? tunnel(client, end))
       return false
     }
     if (request.target.startsWith('/')) return await answerLocally(client, request, request.target, parts.local)
@@ -97,6 +116,13 @@ async function readRequest(
   if (!head) return undefined
   entered()
   return parseRequest(head)
+}
+
+/** What a program gives as the password for this proxy. */
+function passOf({ headers }: RequestHead): string | undefined {
+  const [value = ''] = getValues(headers, 'proxy-authorization')
+  const [, encoded] = /^Basic +([A-Za-z0-9+/=]{1,400})$/i.exec(value) ?? []
+  return encoded && /:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString('latin1'))?.[1]
 }
 
 const formatTarget = ({ name, port }: Target) => (name.includes(':') ? `[${name}]:${port}` : `${name}:${port}`)

@@ -1,5 +1,5 @@
 import { ApiError, messageOf } from '../errors.ts'
-import { type Address, isWithin, parseAddress, parseRange, type Range } from './addresses.ts'
+import { type Address, isWithin, parseAddress, parseRange, type Range } from '../read/addresses.ts'
 
 /** A domain with or without its subdomains, or a range of addresses; on some ports or on all. */
 export interface Rule {
@@ -48,10 +48,12 @@ export function parseHost(text: string): { name: string; address?: Address } | u
   return isName(name) ? { name } : undefined
 }
 
-export const matchesName = ({ domain, ports }: Rule, name: string, port: number): boolean =>
-  domain !== undefined &&
-  hasPort(ports, port) &&
-  (domain.isWildcard ? name.endsWith(`.${domain.name}`) : name === domain.name)
+export const matchesName = (rule: Rule, name: string, port: number): boolean =>
+  hasPort(rule.ports, port) && hasName(rule, name)
+
+/** Whether a rule is one for a name, whatever its ports are. */
+export const hasName = ({ domain }: Rule, name: string): boolean =>
+  domain !== undefined && (domain.isWildcard ? name.endsWith(`.${domain.name}`) : name === domain.name)
 
 export const matchesAddress = ({ range, ports }: Rule, address: Address, port: number): boolean =>
   range !== undefined && hasPort(ports, port) && isWithin(address, range)

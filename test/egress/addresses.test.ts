@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { embedsVersion4, isPublic, isWithin, parseAddress, parseRange } from '../../src/egress/addresses.ts'
+import { embedsVersion4, isPublic, isWithin, parseAddress, parseRange } from '../../src/read/addresses.ts'
 
 const address = (text: string) => {
   const parsed = parseAddress(text)

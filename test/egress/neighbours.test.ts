@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { parseAddress } from '../../src/egress/addresses.ts'
 import { isNear, parseRoutes4, parseRoutes6 } from '../../src/egress/neighbours.ts'
+import { parseAddress } from '../../src/read/addresses.ts'
 
 const address = (text: string) => {
   const parsed = parseAddress(text)
@@ -9,12 +9,12 @@ const address = (text: string) => {
   return parsed
 }
 
-const source = join(import.meta.dir, '../../src/egress')
+const source = join(import.meta.dir, '../../src')
 
 /** Asked by a program in a network namespace of its own, again after each change. */
 const program = `
-import { parseAddress } from '${source}/addresses.ts'
-import { findDenial } from '${source}/policy.ts'
+import { parseAddress } from '${source}/read/addresses.ts'
+import { findDenial } from '${source}/egress/policy.ts'
 const texts = ['8.8.4.1', '8.8.4.77', '9.9.9.9', '8.8.4.254', '1.0.0.1', '8.8.8.8', '2606:4700::77', '2606:4700:1::1']
 const policy = { mode: 'public', layers: [], ceiling: [] }
 const show = () => {

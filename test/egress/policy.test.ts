@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { parseAddress } from '../../src/egress/addresses.ts'
 import { findDenial, findNameDenial, type Policy } from '../../src/egress/policy.ts'
 import { parseHost, parseRule, parseRules } from '../../src/egress/rules.ts'
+import { parseAddress } from '../../src/read/addresses.ts'
 
 interface Lists {
   mode?: Policy['mode']
