@@ -1,0 +1,117 @@
+import type { Readable, Transform } from 'node:stream'
+import type { Header } from '../../http1/head.ts'
+import { HttpError } from '../../http1/http-error.ts'
+import type { Target } from '../policy.ts'
+import type { BoundSecret, SecretUse } from './binding.ts'
+import { type InjectedRequest, inject, type PlainRequest } from './inject.ts'
+import { createScrubber, type Scrubber } from './scrub.ts'
+
+/** What carries the requests of one connection to a host with secrets. */
+export interface Relay {
+  target: Target
+  /** The secrets that are bound to it now. */
+  secrets(): readonly BoundSecret[]
+  /** Tells each use of a secret. */
+  used(use: SecretUse): void
+  /** Why there is no server to carry them to: each is answered with it. */
+  failure?: string
+  /** Called whenever bytes have moved. */
+  moved(): void
+  /** Resolves when what was written to the program is on its way. */
+  hasRoom(): Promise<void>
+}
+
+export interface PreparedRequest {
+  request: InjectedRequest
+  scrubber: Scrubber
+  /** Tells which secrets it uses, once it has them all. */
+  report(): void
+}
+
+/** The path of a use that is told. */
+const MAX_PATH_CHARS = 500
+
+/** How a host is named in requests: with its port unless that is the usual one. */
+export const authorityOf = ({ name, port }: Target): string => (port === 443 ? name : `${name}:${port}`)
+
+/** Throws an HttpError unless a request is for this host and no other. */
+export function assertAuthority(target: Target, authority: string): void {
+  const [, name = '', port = '443'] = /^([^:@/?#[\]]+?)\.?(?::(\d{1,5}))?$/.exec(authority) ?? []
+  if (name.toLowerCase() === target.name && Number(port) === target.port) return
+  throw new HttpError(421, `this connection is for ${authorityOf(target)} alone`)
+}
+
+/**
+ * A request with the secrets that may go with it, and what takes them out of its answer. The request's headers are those that a
+ * proxy passes on, without its host. Throws an HttpError.
+ */
+export function prepare({ target, secrets, used }: Relay, asked: PlainRequest): PreparedRequest {
+  const bound = secrets().map(secret => ({ ...secret, value: () => unsealedValue(secret) }))
+  // A compressed answer would hide what is to be taken out of it.
+  const isInParts = asked.headers.some(([name, value]) => name === 'range' && value.includes(','))
+  const kept = asked.headers.filter(([name]) => !compressing.has(name) && !(isInParts && name === 'range'))
+  const request = inject({ ...asked, headers: [...kept, ['accept-encoding', 'identity']] }, bound)
+  return {
+    request,
+    scrubber: createScrubber(bound.map(({ value }) => value())),
+    report() {
+      const path = (asked.path.split('?', 1)[0] ?? '').slice(0, MAX_PATH_CHARS)
+      for (const name of request.used) used({ name, host: target.name, port: target.port, method: asked.method, path })
+    },
+  }
+}
+
+const PARTIAL = 206
+const compressing = new Set(['accept-encoding', 'grpc-accept-encoding', 'sec-websocket-extensions'])
+
+function unsealedValue({ name, value }: BoundSecret): string {
+  try {
+    return value()
+  } catch {
+    throw new HttpError(502, `the secret ${name} is not there, or cannot be read`)
+  }
+}
+
+/** An answer's headers and body, where the server compressed it unasked: as it was before. Throws an HttpError when it cannot. */
+export async function decoded(
+  status: number,
+  headers: readonly Header[],
+  body: AsyncIterable<Buffer>,
+): Promise<{ headers: readonly Header[]; body: AsyncIterable<Buffer> } | undefined> {
+  const inParts = headers.some(([name, value]) => name === 'content-type' && /^multipart\//i.test(value))
+  if (status === PARTIAL && inParts) throw new HttpError(502, 'it answers in parts, where that hides secrets')
+  const encoding = headers
+    .filter(([name]) => name === 'content-encoding')
+    .map(([, value]) => value.trim().toLowerCase())
+    .join(',')
+  if (encoding === '' || encoding === 'identity') return undefined
+  const { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } = await import('node:zlib')
+  const decoders = new Map<string, () => Transform>([
+    ['gzip', () => createGunzip()],
+    ['x-gzip', () => createGunzip()],
+    ['deflate', () => createInflate()],
+    ['br', () => createBrotliDecompress()],
+    ['zstd', () => createZstdDecompress()],
+  ])
+  const decoder = decoders.get(encoding)
+  if (!decoder || status === PARTIAL) throw new HttpError(502, 'it compresses its answer, where that hides secrets')
+  const dropped = ['content-encoding', 'content-length']
+  const { Readable, pipeline } = await import('node:stream')
+  const plain: Readable = pipeline(Readable.from(body, { objectMode: false }), decoder(), () => {})
+  return { headers: headers.filter(([name]) => !dropped.includes(name)), body: plain }
+}
+
+/** A body without secrets. That of an answer with the status 206 is a part. */
+export async function* scrubbed(
+  body: AsyncIterable<Buffer>,
+  { scrubber, moved, status = 200 }: { scrubber: Scrubber; moved(): void; status?: number },
+): AsyncGenerator<Buffer, void> {
+  const stream = scrubber.stream(status === PARTIAL)
+  for await (const piece of body) {
+    moved()
+    const clean = stream.push(piece)
+    if (clean.byteLength > 0) yield clean
+  }
+  const last = stream.end()
+  if (last.byteLength > 0) yield last
+}

@@ -1,0 +1,82 @@
+import { readFields } from './fields.ts'
+
+/** What a server has said of itself in the key exchange of a connection. */
+export interface HostIdentity {
+  /** As SSH has it. */
+  hostKey: Buffer
+  /** By that key, over what becomes the session's id. */
+  signature: Buffer
+}
+
+const KEX_REPLIES = [31, 33]
+const NEW_KEYS = 21
+
+/** Servers may send lines before their version; none has been seen to send many. */
+const MAX_BANNER_BYTES = 16 * 1024
+/** As much as every implementation must take. */
+const MAX_PACKET_BYTES = 35_000
+const MAX_PACKETS = 64
+
+/**
+ * Reads what an SSH server sends before encryption begins. Calls back once, when the server has signed its key exchange.
+ * Anything that is not SSH is passed over; `take` returns false when nothing more is wanted.
+ */
+export function watchExchange(onIdentity: (identity: HostIdentity) => void): { take(bytes: Buffer): boolean } {
+  let held: Buffer = Buffer.alloc(0)
+  let isPastBanner = false
+  let packets = 0
+
+  /** Returns what is left once a packet was read; undefined when there is to come more, null when no more is wanted. */
+  const readPacket = (): Buffer | undefined | null => {
+    if (held.length < 5) return undefined
+    const length = held.readUInt32BE(0)
+    const padding = held.readUInt8(4)
+    if (length > MAX_PACKET_BYTES || padding + 2 > length || packets === MAX_PACKETS) return null
+    if (held.length < 4 + length) return undefined
+    packets++
+    const payload = held.subarray(5, 4 + length - padding)
+    if (payload[0] === NEW_KEYS) return null
+    const identity = KEX_REPLIES.includes(payload[0] ?? 0) ? readIdentity(payload.subarray(1)) : undefined
+    if (!identity) return held.subarray(4 + length)
+    onIdentity(identity)
+    return null
+  }
+
+  /** As `readPacket`. */
+  const readLine = (): Buffer | undefined | null => {
+    const end = held.indexOf('\n')
+    if (end < 0) return held.length > MAX_BANNER_BYTES ? null : undefined
+    isPastBanner = held.subarray(0, 4).equals(Buffer.from('SSH-'))
+    return held.subarray(end + 1)
+  }
+
+  return {
+    take(bytes) {
+      held = held.length > 0 ? Buffer.concat([held, bytes]) : Buffer.from(bytes)
+      for (;;) {
+        const left = isPastBanner ? readPacket() : readLine()
+        if (left === undefined) return true
+        if (left === null) {
+          held = Buffer.alloc(0)
+          return false
+        }
+        held = left
+      }
+    },
+  }
+}
+
+/** Undefined for the other message of this number, which has two numbers and no key. */
+function readIdentity(payload: Buffer): HostIdentity | undefined {
+  try {
+    const fields = readFields(payload)
+    const hostKey = Buffer.from(fields.string())
+    fields.string()
+    const signature = Buffer.from(fields.string())
+    fields.end()
+    readFields(hostKey).text()
+    return { hostKey, signature }
+  } catch {
+    return undefined
+  }
+}
