@@ -22,9 +22,10 @@ export interface OperatorBudgets {
   dayUsd?: number
 }
 
+export type BudgetOwner = 'run' | 'sandbox' | 'agent' | 'thread' | 'key' | 'server'
+
 interface Limit {
-  /** Whose limit it is, in words for a message. */
-  owner: string
+  owner: BudgetOwner
   scope: SpentScope
   usd: number
   /** Absent for a limit of the operator's. */
@@ -36,6 +37,13 @@ export interface BudgetRefusal {
   reason: string
   /** The budget, when it is the agent's or the chat's, who may raise it. Absent for one of the operator's. */
   budget?: keyof RunBudgets
+  limitUsd: number
+  spentUsd: number
+}
+
+/** A budget that is used up since a call. */
+export interface ReachedBudget {
+  owner: BudgetOwner
   limitUsd: number
   spentUsd: number
 }
@@ -63,6 +71,8 @@ export interface Budgets {
     mostUsd: number,
     signal: AbortSignal,
   ): Promise<Reservation | BudgetRefusal>
+  /** The budgets that a call has used up, which is stored and had this cost. Each is here once, until it is raised. */
+  findReached(spender: BudgetSpender, budgets: RunBudgets, costUsd: number): ReachedBudget[]
 }
 
 export function createBudgets(db: Database, operator: OperatorBudgets): Budgets {
@@ -84,7 +94,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
     for (const { owner, scope, usd, budget } of limits) {
       const spent = spentUsd(db, scope)
       if (spent >= usd) {
-        const reason = `${owner} has spent ${formatUsd(spent)} of its ${formatUsd(usd)}.`
+        const reason = `${nameOf[owner]} has spent ${formatUsd(spent)} of its ${formatUsd(usd)}.`
         return { reason, limitUsd: usd, spentUsd: spent, ...(budget && { budget }) }
       }
       isTight ||= spent + (reservedUsd.get(JSON.stringify(scope)) ?? 0) >= usd
@@ -128,7 +138,22 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
         },
       }
     },
+    findReached: (spender, budgets, costUsd) =>
+      listLimits(spender, budgets, operator).flatMap(({ owner, scope, usd: limitUsd }) => {
+        const spent = spentUsd(db, scope)
+        return spent >= limitUsd && spent - costUsd < limitUsd ? [{ owner, limitUsd, spentUsd: spent }] : []
+      }),
   }
+}
+
+/** In words for a message. */
+const nameOf: Readonly<Record<BudgetOwner, string>> = {
+  run: 'The run',
+  sandbox: 'The sandbox',
+  agent: 'The agent',
+  thread: 'The thread',
+  key: 'The API key',
+  server: 'The server',
 }
 
 function listLimits(spender: BudgetSpender, budgets: RunBudgets, operator: OperatorBudgets): Limit[] {
@@ -136,13 +161,13 @@ function listLimits(spender: BudgetSpender, budgets: RunBudgets, operator: Opera
   // A turn that waited goes on in another run, with what its budget has left.
   const turn = replyId === undefined ? { runId } : { threadId, replyId }
   const from = new Date().toISOString().slice(0, 10)
-  const all: [string, SpentScope, number | undefined, budget?: keyof RunBudgets][] = [
-    ['The run', turn, budgets.maxBudgetUsd, 'maxBudgetUsd'],
-    ['The sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd, 'maxSandboxBudgetUsd'],
-    ['The agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd, 'maxAgentBudgetUsd'],
-    ['The thread', { threadId }, operator.threadUsd || undefined],
-    ['The API key', { teamId, keyId, from }, operator.keyDayUsd || undefined],
-    ['The server', { from }, operator.dayUsd || undefined],
+  const all: [BudgetOwner, SpentScope, number | undefined, budget?: keyof RunBudgets][] = [
+    ['run', turn, budgets.maxBudgetUsd, 'maxBudgetUsd'],
+    ['sandbox', { sandboxId }, budgets.maxSandboxBudgetUsd, 'maxSandboxBudgetUsd'],
+    ['agent', { teamId, agentSlug }, budgets.maxAgentBudgetUsd, 'maxAgentBudgetUsd'],
+    ['thread', { threadId }, operator.threadUsd || undefined],
+    ['key', { teamId, keyId, from }, operator.keyDayUsd || undefined],
+    ['server', { from }, operator.dayUsd || undefined],
   ]
   return all.flatMap(([owner, scope, usd, budget]) =>
     usd === undefined ? [] : [{ owner, scope, usd, ...(budget && { budget }) }],

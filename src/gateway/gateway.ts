@@ -3,6 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { createMemory } from '../async/shared-memory.ts'
 import { bounds } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
+import type { Observe } from '../model/observation.ts'
 import { secretPrefixes } from '../model/prefixes.ts'
 import type { ModelAccess } from '../plugin-api/index.ts'
 import { type BudgetRefusal, createBudgets, type OperatorBudgets } from './budgets.ts'
@@ -13,7 +14,7 @@ import { findModel, nameModel, type Provider } from './providers.ts'
 import type { CallUsage } from './recorder.ts'
 import { findRoute, splitPath } from './routes.ts'
 import type { GatewayRun, Inside } from './run.ts'
-import { createRunCalls, type RunCalls } from './run-calls.ts'
+import { type CallHost, createRunCalls, type RunCalls } from './run-calls.ts'
 
 export interface GatewayOptions {
   db: Database
@@ -28,6 +29,10 @@ export interface GatewayOptions {
   defaultWindow?: number
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
+  /** Gets each call that has ended. */
+  observe?: Observe
+  /** The header `traceparent` of a call, for a provider of the operator's own. */
+  traceparentOf?: CallHost['traceparentOf']
   /** Used in place of the network. */
   fetch?: typeof fetch
 }
@@ -64,7 +69,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { db, providers, prices, log, defaultModel, defaultWindow } = options
   const memory = createMemory({ bytes: bounds.modelCallsBytes, freeBytes: bounds.smallBodyBytes })
   const budgets = createBudgets(db, options.budgets ?? {})
-  const host = { db, prices, log, memory, budgets, fetch: options.fetch ?? fetch }
+  const { observe = () => {}, traceparentOf = () => undefined } = options
+  const host = { db, prices, log, observe, traceparentOf, memory, budgets, fetch: options.fetch ?? fetch }
   const runsByToken = new Map<string, RunCalls>()
   const programSecret = randomBytes(32)
   /** The token of a thread's programs, the same for as long as this server runs. */

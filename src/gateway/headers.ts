@@ -29,11 +29,21 @@ export function readToken(headers: Headers): string | undefined {
 }
 
 /** The headers of the call upstream: the caller's, with the real key in place of its token. */
-export function upstreamHeaders(from: Headers, { key }: Provider, wire: CallWire): Headers {
+export function upstreamHeaders(
+  from: Headers,
+  { key, priceList }: Provider,
+  wire: CallWire,
+  traceparent?: string,
+): Headers {
   const headers = new Headers(from)
   const hopByHop = (from.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase())
   for (const name of [...from.keys()]) {
     if (dropped.includes(name) || hopByHop.includes(name) || /^(proxy|x-forwarded)-/.test(name)) headers.delete(name)
+  }
+  // A provider without prices is the operator's own. The others learn nothing of traces.
+  if (traceparent !== undefined && priceList === undefined) {
+    headers.set('traceparent', traceparent)
+    headers.delete('tracestate')
   }
   // A compressed answer could not be metered while it passes.
   headers.set('accept-encoding', 'identity')

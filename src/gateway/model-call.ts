@@ -15,6 +15,8 @@ export interface ModelCallRequest {
   url: string
   /** The caller's headers. */
   headers: Headers
+  /** Where the call is in a trace, in place of what the caller says. */
+  traceparent?: string | undefined
   body: string | undefined
   /** Counts when the provider reports no usage. */
   estimatedInputTokens: number
@@ -28,6 +30,8 @@ export interface ModelCallRequest {
 export interface Outcome {
   status: 'completed' | 'failed' | 'aborted'
   usage: TokenUsage
+  /** When the first piece of a streamed answer came, by `performance.now()`. */
+  firstChunkAtMs?: number
 }
 
 export interface ModelCall {
@@ -49,12 +53,13 @@ export function startModelCall(request: ModelCallRequest): ModelCall {
   const { provider, route, log } = request
   const upstream = new AbortController()
   let meter: Meter | undefined
+  let firstChunkAtMs: number | undefined
   let isOver = false
 
   function finish(status: Outcome['status'], usage: TokenUsage): void {
     if (isOver) return
     isOver = true
-    request.onEnd({ status, usage })
+    request.onEnd({ status, usage, ...(firstChunkAtMs !== undefined && { firstChunkAtMs }) })
   }
 
   function abort(): void {
@@ -69,7 +74,7 @@ export function startModelCall(request: ModelCallRequest): ModelCall {
     try {
       return await request.fetch(request.url, {
         method: route.method,
-        headers: upstreamHeaders(request.headers, provider, route.wire),
+        headers: upstreamHeaders(request.headers, provider, route.wire, request.traceparent),
         signal: upstream.signal,
         // A redirect must not take the key to another host.
         redirect: 'manual',
@@ -120,6 +125,7 @@ export function startModelCall(request: ModelCallRequest): ModelCall {
               const { done, value } = await reader.read()
               if (!done && !isFlat(value)) throw new Error('the model answers with JSON that is nested too deep')
               if (!done) passed.push(value)
+              if (isStream && !done) firstChunkAtMs ??= performance.now()
               const clean = done ? redactor.end() : redactor.push(value)
               for (const part of partsOf(clean, EVENT_BYTES)) controller.enqueue(part)
               if (clean.byteLength > 0) return

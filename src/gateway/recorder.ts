@@ -1,9 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { writeWhenFree } from '../db/busy.ts'
+import { insertEvent } from '../db/events.ts'
 import { insertModelCall } from '../db/model-calls.ts'
+import { inTransaction } from '../db/open.ts'
 import { roundUsd } from '../db/usd.ts'
 import { messageOf } from '../errors.ts'
+import type { Observe } from '../model/observation.ts'
 import type { EngineEvent } from '../plugin-api/index.ts'
+import type { BudgetSpender, Budgets, ReachedBudget } from './budgets.ts'
 import type { Outcome } from './model-call.ts'
 import type { Prices } from './prices.ts'
 import type { Provider } from './providers.ts'
@@ -12,24 +16,34 @@ import type { GatewayRun } from './run.ts'
 /** What calls used, in the form in which a run takes it. */
 export type CallUsage = Omit<Extract<EngineEvent, { type: 'usage' }>, 'type'>
 
+/** When a call was, and by which API. */
+export interface TimedCall {
+  callId: string
+  wire: string
+  startedAt: string
+  /** By `performance.now()`. */
+  startedAtMs: number
+}
+
 /** Counts and stores what one run's calls used. */
 export interface Recorder {
-  /** Counts a call at once. Resolves when it is stored; a failure to store it is logged. */
-  record(outcome: Outcome, startedAt: string, durationMs: number): Promise<void>
+  /** Counts a call that ends now, at once. Resolves when it is stored; a failure to store it is logged. */
+  record(outcome: Outcome, call: TimedCall): Promise<void>
   /** What calls have used since the last take; undefined when none has ended since. */
   takeUsage(): CallUsage | undefined
 }
 
 export function createRecorder(
-  { db, prices }: { db: Database; prices: Prices },
+  { db, prices, budgets, observe }: { db: Database; prices: Prices; budgets: Budgets; observe: Observe },
   run: GatewayRun,
   { provider, modelId }: { provider: Provider; modelId: string },
   log: (line: string) => void,
 ): Recorder {
-  const { budgets: _, inside: __, model, ...spender } = run
+  const { budgets: limits, inside: _, model, ...spender } = run
   let pending: CallUsage | undefined
   return {
-    async record({ status, usage }, startedAt, durationMs) {
+    async record({ status, usage, firstChunkAtMs }, { callId, wire, startedAt, startedAtMs }) {
+      const durationMs = Math.round(performance.now() - startedAtMs)
       const costUsd = prices.costUsd(provider, modelId, usage)
       pending = {
         model,
@@ -37,9 +51,16 @@ export function createRecorder(
         outputTokens: (pending?.outputTokens ?? 0) + usage.outputTokens,
         costUsd: roundUsd((pending?.costUsd ?? 0) + costUsd),
       }
+      const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
+      const first = firstChunkAtMs !== undefined && { firstChunkMs: firstChunkAtMs - startedAtMs }
+      observe({ type: 'model-call.ended', callId, wire, ...call, ...usage, ...first })
       try {
-        const call = { ...spender, provider: provider.name, model: modelId, status, costUsd, startedAt, durationMs }
-        await writeWhenFree(db, () => insertModelCall(db, { ...call, ...usage }))
+        await writeWhenFree(db, () =>
+          inTransaction(db, () => {
+            insertModelCall(db, callId, { ...call, ...usage })
+            for (const reached of budgets.findReached(spender, limits, costUsd)) storeReached(db, spender, reached)
+          }),
+        )
       } catch (error) {
         log(`a model call could not be stored: ${messageOf(error)}`)
       }
@@ -50,4 +71,12 @@ export function createRecorder(
       return usage
     },
   }
+}
+
+/** What the whole server has spent is its operator's to know. */
+function storeReached(db: Database, spender: BudgetSpender, { owner, limitUsd, spentUsd }: ReachedBudget): void {
+  const { agentSlug: agent, sandboxId, threadId, runId, keyId } = spender
+  const ids = { sandboxId, threadId, runId, agent, ...(owner === 'key' && { keyId: keyId ?? null }) }
+  const data = { budget: owner, ...ids, ...(owner !== 'server' && { limitUsd, spentUsd }) }
+  insertEvent(db, { type: 'budget.reached', sandboxId, threadId, data })
 }

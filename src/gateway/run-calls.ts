@@ -1,8 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
 import type { Loan, Memory } from '../async/shared-memory.ts'
-import { now } from '../db/id.ts'
+import { newId, now } from '../db/id.ts'
 import { ApiError } from '../errors.ts'
+import type { Observe } from '../model/observation.ts'
 import { secretPrefixes } from '../model/prefixes.ts'
 import { readBody } from '../read/bytes.ts'
 import { parseJson } from '../read/json.ts'
@@ -25,6 +26,8 @@ export interface CallHost {
   budgets: Budgets
   fetch: typeof fetch
   log(line: string): void
+  observe: Observe
+  traceparentOf(runId: string, callId: string): string | undefined
 }
 
 /** The model calls of one run. */
@@ -65,6 +68,7 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
     estimatedInputTokens: number,
     { release }: Reservation,
   ): Promise<Response> {
+    const callId = newId('call')
     const startedAt = now()
     const startedAtMs = performance.now()
     const call = startModelCall({
@@ -72,6 +76,7 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
       route,
       url: upstreamUrl(provider, withModel(route, modelId), new URL(request.url).search),
       headers: request.headers,
+      traceparent: host.traceparentOf(run.runId, callId),
       body,
       estimatedInputTokens,
       fetch: host.fetch,
@@ -79,9 +84,9 @@ export function createRunCalls(host: CallHost, run: GatewayRun, provider: Provid
       onEnd(outcome) {
         request.signal.removeEventListener('abort', abort)
         calls.delete(call)
-        const durationMs = Math.round(performance.now() - startedAtMs)
         // The reservation is held until the cost is stored: no other call may slip through in between.
-        if (route.metered) void recorder.record(outcome, startedAt, durationMs).finally(release)
+        const timed = { callId, wire: route.wire, startedAt, startedAtMs }
+        if (route.metered) void recorder.record(outcome, timed).finally(release)
         else release()
       },
     })

@@ -5,9 +5,20 @@ import { streamText } from 'ai'
 import { createApp } from '../../src/app.ts'
 import { createKey } from '../../src/core/access/keys.ts'
 import { createBundles } from '../../src/core/agents/bundles.ts'
+import { createAuditLog } from '../../src/core/audit/audit-log.ts'
+import { createE2bLives } from '../../src/core/e2b/lives.ts'
+import { createEventFeed } from '../../src/core/events/feed.ts'
+import { createLimits } from '../../src/core/limits/limits.ts'
+import { createTeamLimits } from '../../src/core/limits/team-limits.ts'
+import { createObservers } from '../../src/core/observe/observers.ts'
 import { createSteerings } from '../../src/core/queue/steering.ts'
 import type { Runtime } from '../../src/core/runtime.ts'
 import { createNetworks } from '../../src/core/sandboxes/networks.ts'
+import { createProcessEvents } from '../../src/core/sandboxes/process-events.ts'
+import { createSpares } from '../../src/core/sandboxes/spares/spares.ts'
+import { createUses } from '../../src/core/sandboxes/uses.ts'
+import { createScheduler } from '../../src/core/schedules/scheduler.ts'
+import { createTrust } from '../../src/core/trust/trust.ts'
 import { saveAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { openDiskSpace } from '../../src/disk/space.ts'
@@ -72,9 +83,12 @@ export interface ChatApp extends GatewayScene {
   frames(body: ReadableStream<Uint8Array>): Promise<Frame[]>
 }
 
-const running: Runtime[] = []
+const running: { runtime: Runtime; server: Bun.Server<undefined> }[] = []
 afterEach(async () => {
-  for (const runtime of running.splice(0)) await runtime.runs.close(0)
+  for (const { runtime, server } of running.splice(0)) {
+    await runtime.runs.close(0)
+    await server.stop(true)
+  }
 })
 
 /** The whole application in this process, with environments that do nothing. */
@@ -82,46 +96,63 @@ export async function chatApp(sceneOptions: SceneOptions = {}): Promise<ChatApp>
   const scene = gatewayScene(sceneOptions)
   const { db, gateway } = scene
   const log = (line: string) => void scene.log.push(line)
-  const environment = (id: string) => ({ id, confinement: [], destroy: async () => {} }) as unknown as Environment
+  const environment = (id: string) =>
+    ({ id, confinement: [], files: {}, destroy: async () => {} }) as unknown as Environment
   const options: TurnOptions[] = []
   const config = await readConfig(['--data-dir', '/nonexistent'], {})
+  config.models.budgets = sceneOptions.budgets ?? {}
   const networks = createNetworks(db, config)
   const runtime: Runtime = {
     config,
     db,
+    readyBackends: { troubleOf: async () => undefined },
+    events: createEventFeed(db),
+    processEvents: createProcessEvents(db, log),
+    observers: createObservers(log),
+    schedules: createScheduler(() => runtime),
+    e2b: createE2bLives(() => runtime),
+    metrics: { families: async () => [], include() {} },
+    audit: createAuditLog(db, log),
     backends: new Map(),
     engines: new Map([['model', modelEngine(options)]]),
+    uses: createUses(new Map()),
     environments: {
       create: async ({ id }) => environment(id),
       get: async ({ environmentId }) => environment(environmentId),
       hold: () => ({ [Symbol.dispose]() {} }),
       takeHeld: () => [],
       troubleOf: () => undefined,
+      findRunning: () => undefined,
+      handStopped: async () => {},
       processesOf: () => {
         throw new Error('none here')
       },
       destroy: async () => {},
     },
+    limits: createLimits(config.callerLimits),
+    teamLimits: createTeamLimits(db, config.callerLimits),
+    spares: createSpares(() => runtime),
     runs: createRuns(db, { log, graceMs: 200 }),
     steerings: createSteerings(),
     bundles: createBundles(db, config.dataDirectory),
     gateway,
     networks,
+    trust: createTrust({ secretsOf: () => [], certificatePem: async () => '', log }),
     egress: createEgress({ policyOf: networks.policyOf, log }),
     diskSpace: await openDiskSpace({ directory: tmpdir(), reserveMb: 0, log }),
     log,
   }
-  running.push(runtime)
   const app = createApp(runtime)
+  // A stream of chunks is written to a connection itself: without one nothing of it could be read on the way.
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, idleTimeout: 0, fetch: received => app.fetch(received) })
+  running.push({ runtime, server })
   const { key } = createKey(db, { team: 'default', name: 'test' })
   const request = (method: string, path: string, body?: unknown, as = key) =>
-    app.fetch(
-      new Request(`http://localhost${path}`, {
-        method,
-        headers: { authorization: `Bearer ${as}` },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
-    )
+    fetch(`${server.url.origin}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${as}` },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
   const agent = (slug: string, agentOptions: AgentOptions) => {
     const sandbox = { files: {}, envs: {}, setup: [], limits: {} }
     const model = 'anthropic/claude-sonnet-4-6'

@@ -24,7 +24,10 @@ for (let moment = 0; moment < MOMENTS; moment++) {
         prices: createPrices({}, () => {}),
         fetch: hang,
         log() {},
+        observe() {},
+        traceparentOf: () => undefined,
         budgets: {
+          findReached: () => [],
           async reserve() {
             afterSteps(moment, () => calls.close())
             return { release() {} }

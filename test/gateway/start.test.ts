@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureCoder } from '../../src/core/agents/default-agent.ts'
+import { applyAgent, saveVersion, type VersionFiles } from '../../src/core/agents/versions.ts'
 import { findAgent, saveAgent } from '../../src/db/agents.ts'
+import { listDeployments } from '../../src/db/deployments.ts'
 import { ensureTeam } from '../../src/db/teams.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { createModelGateway } from '../../src/start/gateway.ts'
@@ -97,6 +99,20 @@ test('coder stands ready with the model of the day, until somebody makes it thei
   expect(model()).toBe('openai/mine')
   ensureCoder(db, teamId, 'openai/c', true)
   expect(findAgent(db, teamId, 'coder')).toMatchObject({ model: 'openai/c', systemPrompt: 'Be brief.' })
+  applyAgent(db, teamId, { ...coder, systemPrompt: 'By a file.' })
+  const files: VersionFiles = { madeBy: 'edit', tools: [] }
+  saveVersion(db, teamId, { ...coder, model: 'openai/edited', systemPrompt: 'Edited.' }, files)
+  ensureCoder(db, teamId, 'openai/e', false)
+  expect(model()).toBe('openai/edited')
+  ensureCoder(db, teamId, 'openai/e', true)
+  const { id, deploymentId } = findAgent(db, teamId, 'coder')!
+  expect(findAgent(db, teamId, 'coder')).toMatchObject({ model: 'openai/e', systemPrompt: 'Edited.' })
+  const [newest, ...others] = listDeployments(db, id)
+  expect([newest?.id, newest?.madeBy, others.map(each => each.madeBy)]).toEqual([
+    deploymentId!,
+    'apply',
+    ['edit', 'apply'],
+  ])
   saveAgent(db, teamId, { ...coder, engine: 'echo', model: 'x' })
   ensureCoder(db, teamId, 'openai/d', true)
   expect(model()).toBe('x')
