@@ -37,6 +37,7 @@ export interface EndingRun {
 export interface PreparedEnding {
   /** The chunks that are stored with the end, the closing ones last. */
   chunks: string[]
+  status: Ending['status']
   store(db: Database): void
 }
 
@@ -59,6 +60,7 @@ export function prepareEnding(run: EndingRun, asked: Ending, pending: readonly C
   const error = 'errorText' in ending ? ending.errorText : null
   return {
     chunks,
+    status: ending.status,
     store: db =>
       inTransaction(db, () => {
         insertChunks(db, run.id, run.chunks + 1, chunks)

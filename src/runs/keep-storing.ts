@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeWhenFree } from '../db/busy.ts'
+import { isFull, lasting } from '../db/lasting.ts'
 import { findRun } from '../db/runs.ts'
 import type { PreparedEnding } from './ending.ts'
 import { describeFault } from './fault.ts'
@@ -47,6 +48,17 @@ export async function keepStoring(
     }
   } finally {
     clearTimeout(patience)
+  }
+}
+
+/** Waits until the end is on the disk. False when that failed and what is not there must not be shown. */
+export async function outlasts({ db, log }: Pick<StoringOptions, 'db' | 'log'>, id: string): Promise<boolean> {
+  try {
+    await lasting(db)
+    return true
+  } catch (error) {
+    log(`${id}: its end may not outlast a loss of power: ${describeFault(error)}`)
+    return !isFull(db)
   }
 }
 

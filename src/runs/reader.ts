@@ -1,85 +1,94 @@
 import type { Chunk } from '../stream/chunk.ts'
+import type { Feed } from '../stream/feed.ts'
 import { DONE, HEARTBEAT, OPEN } from '../stream/frame.ts'
 import type { ChunkSource } from './log.ts'
+import type { Silences } from './silences.ts'
 
 /** The stream for a reader that has more of a run than is stored. Its error is not part of the run, so it has no id. */
-export function refuseReader(): ReadableStream<Uint8Array> {
+export function refuseReader(): Feed {
   const error: Chunk = {
     type: 'error',
     errorText:
       'This stream cannot go on after its Last-Event-ID: that part of the reply is not stored. Read it from its start.',
   }
-  return new Blob([OPEN, `data: ${JSON.stringify(error)}\n\n`, DONE]).stream()
+  const pieces = [OPEN, Buffer.from(`data: ${JSON.stringify(error)}\n\n`), DONE]
+  return {
+    take: () => pieces.shift(),
+    get isOver() {
+      return pieces.length === 0
+    },
+    wait: () => {},
+    leave: () => {},
+  }
 }
 
 /**
  * A stream of server-sent events: the chunks after the chunk `after` (0: all), then new ones as they come, then the end.
- * `preface`: bytes that come before all of it. It buffers one page at most, and only when its consumer pulls. Cancelling it does not cancel the run.
+ * `preface`: bytes that come before all of it. It is a cursor, and holds no chunk. Leaving it does not cancel the run.
  */
-export function readRun(
-  source: ChunkSource,
-  after: number,
-  heartbeatMs = 15_000,
-  preface?: Uint8Array,
-): ReadableStream<Uint8Array> {
+export function readRun(source: ChunkSource, after: number, silences: Silences, preface?: Uint8Array): Feed {
   const detach = source.attach()
+  const opening = preface ? [OPEN, preface] : [OPEN]
   let position = after
-  let left = false
-  let stopWaiting = () => {}
+  let isOver = false
+  let hasLeft = false
+  let isSilent = false
+  let waiting: (() => void) | undefined
 
-  function leave(): void {
-    if (left) return
-    left = true
-    detach()
-    stopWaiting()
+  function wake(): void {
+    const woken = waiting
+    waiting = undefined
+    woken?.()
   }
 
-  /** Waits. True when there may be more; false after a silence, or when the reader has left. */
-  const more = () =>
-    new Promise<boolean>(resolve => {
-      const done = (woken: boolean) => {
-        clearTimeout(silence)
-        forget()
-        resolve(woken)
-      }
-      const silence = setTimeout(done, heartbeatMs, false)
-      const forget = source.wait(() => done(true))
-      stopWaiting = () => done(false)
-    })
+  const silence = silences.watch(() => {
+    // A consumer that does not wait has no room for more, or is given something now.
+    if (!waiting) return
+    isSilent = true
+    wake()
+  })
 
-  /** The next bytes, or undefined at the end. */
-  async function next(): Promise<Uint8Array | undefined> {
+  function leave(): void {
+    if (hasLeft) return
+    hasLeft = true
+    detach()
+    source.forget(wake)
+    silence.end()
+  }
+
+  /** The next chunks; undefined when there are none now. */
+  function nextPage(): Uint8Array | undefined {
     for (;;) {
       const page = source.read(position)
-      if (page) {
-        position = page.last
-        // A page may have nothing that the reader's profile has.
-        if (page.bytes.length === 0) continue
-        return page.bytes
-      }
-      if (source.ended) return undefined
-      if (!(await more())) return HEARTBEAT
+      if (!page) return undefined
+      position = page.last
+      // A page may have nothing that the reader's profile has.
+      if (page.bytes.length > 0) return page.bytes
     }
   }
 
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      controller.enqueue(OPEN)
-      if (preface) controller.enqueue(preface)
+  function end(): Uint8Array {
+    isOver = true
+    leave()
+    return DONE
+  }
+
+  return {
+    take() {
+      if (isOver) return undefined
+      const bytes =
+        opening.shift() ?? nextPage() ?? (source.ended ? end() : undefined) ?? (isSilent ? HEARTBEAT : undefined)
+      isSilent = false
+      if (bytes) silence.break()
+      return bytes
     },
-    async pull(controller) {
-      try {
-        const bytes = await next()
-        if (left) return
-        controller.enqueue(bytes ?? DONE)
-        if (bytes) return
-        leave()
-        controller.close()
-      } catch (error) {
-        leave()
-        throw error
-      }
+    get isOver() {
+      return isOver
     },
-    cancel: leave,
-  })
+    wait(woken) {
+      waiting = woken
+      source.wait(wake)
+    },
+    leave,
+  }
 }

@@ -1,21 +1,27 @@
 import type { Database } from 'bun:sqlite'
 import { settlesWithin } from '../async/timeout.ts'
-import { writeWhenFree } from '../db/busy.ts'
-import { deleteChunks, listEndedLogs } from '../db/chunks.ts'
+import { createTurns } from '../async/turns.ts'
 import { newId } from '../db/id.ts'
 import { findRun, listActiveRuns } from '../db/runs.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import type { Observe } from '../model/observation.ts'
 import type { RunRecord } from '../model/run.ts'
+import type { Feed } from '../stream/feed.ts'
 import { parseLastEventId } from '../stream/frame.ts'
+import { deleteOldLogs, putAwayLogs } from './kept-logs.ts'
 import { isBeyond, LOST_SEQS, openStoredLog } from './log.ts'
+import { createPageCache } from './page-cache.ts'
 import { readRun, refuseReader } from './reader.ts'
 import { recoverRun } from './recover.ts'
-import { type Execute, type Receipt, Run } from './run.ts'
+import { type Execute, type Receipt, Run, type RunHost } from './run.ts'
 import type { RunInit } from './run-init.ts'
+import { createSilences } from './silences.ts'
 
 export interface RunsOptions {
   /** Writes one line to the operator's log. Never what a user or an agent wrote. */
   log: (line: string, level?: 'error') => void
+  /** Gets the begin and the end of each run. */
+  observe?: Observe
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
   /** How long readers wait for the end of a run that cannot be stored. Default 60,000. */
@@ -31,7 +37,7 @@ export interface Watched {
   runId: string
   threadId: string
   sandboxId: string
-  body: ReadableStream<Uint8Array>
+  feed: Feed
 }
 
 /** The runs of this process. */
@@ -41,6 +47,8 @@ export interface Runs {
   /** Gives a stream of a run from its first chunk, and follows it. */
   watch(run: Run): Watched
   activeOn(threadId: string): Run | undefined
+  /** How many runs are active, and how many readers they have. */
+  count(): { active: number; readers: number }
   /** Lists a sandbox's active runs, youngest first. */
   active(sandboxId: string, threadId?: string): Run[]
   /**
@@ -64,13 +72,12 @@ export interface Runs {
    * started since, so the last chunks that readers have may be gone. Returns how many runs these were.
    */
   recover(isPowerLost?: boolean): number
-  /** Deletes the logs that can no longer be resumed. */
+  /** Puts the logs away that can no longer be resumed, and deletes old ones. */
   purge(now: Date): Promise<void>
 }
 
 /** How long an ended run can still be resumed. */
 const KEPT_MS = 10 * 60_000
-const PURGE_BATCH = 2_000
 /** How long a cancel waits until the end is stored. */
 const STORED_WITHIN_MS = 5_000
 /** How long the end of the process waits for runs that cannot be stored. */
@@ -78,7 +85,9 @@ const LAST_TRIES_MS = 2_000
 
 /** Over 100 lines: the active runs are one state that every operation shares. */
 export function createRuns(db: Database, options: RunsOptions): Runs {
-  const { log, graceMs = 5_000, heartbeatMs, readersWaitMs = 60_000 } = options
+  const { log, graceMs = 5_000, heartbeatMs = 15_000, readersWaitMs = 60_000, observe = () => {} } = options
+  const silences = createSilences(heartbeatMs)
+  const pages = createPageCache()
   const running = new Map<string, Run>()
   let closing = false
   const giveUp = new AbortController()
@@ -86,17 +95,14 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
   let unrecovered: RunRecord[] = []
   const reported = new Set<string>()
   let lostSeqs = 0
-  const onEnd = ({ threadId }: Run) => {
-    running.delete(threadId)
-    options.onFree?.(threadId)
-  }
-  const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, onEnd }
+  let isPurging = false
+  const host = { db, log, graceMs, readersWaitMs, giveUp: giveUp.signal, turns: createTurns(), pages }
 
   const watch = ({ id, threadId, sandboxId, log }: Run, after = 0): Watched => ({
     runId: id,
     threadId,
     sandboxId,
-    body: after > log.count ? refuseReader() : readRun(log, after, heartbeatMs),
+    feed: after > log.count ? refuseReader() : readRun(log, after, silences),
   })
 
   /** For a client that knows nothing of the run. */
@@ -104,7 +110,7 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     const { preface } = run
     if (!preface) return watch(run)
     const { id, threadId, sandboxId } = run
-    return { runId: id, threadId, sandboxId, body: readRun(run.log, 1, heartbeatMs, preface) }
+    return { runId: id, threadId, sandboxId, feed: readRun(run.log, 1, silences, preface) }
   }
 
   const active = (sandboxId: string, threadId?: string) =>
@@ -116,10 +122,10 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     const run = findRun(db, runId)
     if (!run?.endedAt || Date.parse(run.endedAt) + KEPT_MS < Date.now()) return undefined
     if (run.sandboxId !== sandboxId || (threadId !== undefined && run.threadId !== threadId)) return undefined
-    const body = isBeyond(db, runId, after)
+    const feed = isBeyond(db, runId, after)
       ? refuseReader()
-      : readRun(openStoredLog(db, { runId, profile: run.profile }), after, heartbeatMs)
-    return { runId, threadId: run.threadId, sandboxId, body }
+      : readRun(openStoredLog({ db, pages }, { runId, profile: run.profile }), after, silences)
+    return { runId, threadId: run.threadId, sandboxId, feed }
   }
 
   /** A run that cannot be ended now, as on a full disk, is tried again later; the server starts without it. */
@@ -140,12 +146,25 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
     start(init, execute) {
       if (closing) throw new ApiError('shutting_down', 'The server is shutting down.')
       if (running.has(init.threadId)) throw runActive()
-      const run = new Run(newId('run'), init, execute, host)
-      running.set(run.threadId, run)
+      const { teamId, sandboxId, threadId, agentSlug, engine, model, background = false, cause } = init
+      const runId = newId('run')
+      const about = { runId, teamId, sandboxId, threadId, agentSlug, engine, ...(cause && { cause }) }
+      const onEnd: RunHost['onEnd'] = end => {
+        running.delete(threadId)
+        observe({ type: 'run.ended', ...about, ...end })
+        options.onFree?.(threadId)
+      }
+      const run = new Run(runId, init, execute, { ...host, onEnd })
+      running.set(threadId, run)
+      observe({ type: 'run.started', ...about, isBackground: background, ...(model !== undefined && { model }) })
       return run
     },
     watch: run => watch(run),
     activeOn: threadId => running.get(threadId),
+    count() {
+      const readers = [...running.values()].reduce((sum, { readerCount }) => sum + readerCount, 0)
+      return { active: running.size, readers }
+    },
     active,
     cancel: (sandboxId, threadId) => Promise.all(active(sandboxId, threadId).map(cancelled)),
     async silence(sandboxId, threadId) {
@@ -186,10 +205,16 @@ export function createRuns(db: Database, options: RunsOptions): Runs {
       return length
     },
     async purge(now) {
+      pages.age()
       recoverLeft()
-      for (const runId of listEndedLogs(db, new Date(now.getTime() - KEPT_MS).toISOString()))
-        while ((await writeWhenFree(db, () => deleteChunks(db, runId, PURGE_BATCH))) === PURGE_BATCH)
-          await new Promise(setImmediate)
+      if (isPurging) return
+      isPurging = true
+      try {
+        await putAwayLogs(db, new Date(now.getTime() - KEPT_MS))
+        await deleteOldLogs(db, now)
+      } finally {
+        isPurging = false
+      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { Cause } from '../model/observation.ts'
 import type { StoredMessage } from '../plugin-api/index.ts'
 import type { StreamProfile } from '../stream/project.ts'
 import type { RunEvent } from '../stream/run-event.ts'
@@ -6,6 +7,10 @@ import type { RunEvent } from '../stream/run-event.ts'
 export interface RunInit {
   threadId: string
   sandboxId: string
+  teamId: string
+  agentSlug: string
+  /** Who asked for it. */
+  cause?: Cause
   /** The engine's name. It stands for the model until the model is known. */
   engine: string
   model?: string

@@ -1,15 +1,15 @@
 import { settlesWithin } from '../async/timeout.ts'
+import type { Turns } from '../async/turns.ts'
 import { writeWhenFree } from '../db/busy.ts'
 import { insertChunks } from '../db/chunks.ts'
 import { newId } from '../db/id.ts'
-import { lasting } from '../db/lasting.ts'
 import { appendMessages } from '../db/messages.ts'
 import { inTransaction } from '../db/open.ts'
 import { insertRun, saveRunUsage } from '../db/runs.ts'
 import { setEngineSession, startThread } from '../db/threads.ts'
 import { roundUsd } from '../db/usd.ts'
 import { ApiError } from '../errors.ts'
-import type { Usage } from '../model/run.ts'
+import type { RunStatus, Usage } from '../model/run.ts'
 import type { EngineEnd, StoredMessage } from '../plugin-api/index.ts'
 import type { Chunk } from '../stream/chunk.ts'
 import type { Ending } from '../stream/ending.ts'
@@ -20,8 +20,9 @@ import type { RunEvent } from '../stream/run-event.ts'
 import { createWriter, type Writer } from '../stream/writer.ts'
 import { prepareEnding } from './ending.ts'
 import { describeFault } from './fault.ts'
-import { keepStoring, type StoringOptions } from './keep-storing.ts'
+import { keepStoring, outlasts, type StoringOptions } from './keep-storing.ts'
 import { createLog, type Log } from './log.ts'
+import type { PageCache } from './page-cache.ts'
 import type { RunInit } from './run-init.ts'
 
 /** Runs one turn of an engine. After an abort it ends within the grace time, with every process that it started dead. */
@@ -35,12 +36,21 @@ export interface Receipt {
   durationMs: number
 }
 
+/** What a run was, for those who count. */
+export interface RunEnd extends Usage {
+  status: Exclude<RunStatus, 'active'>
+  durationMs: number
+}
+
 /** What a run gets from the registry. */
 export interface RunHost extends StoringOptions {
   /** How long an engine may take to end after its abort. */
   graceMs: number
-  /** Called once, when the end is stored and before a reader sees it. */
-  onEnd: (run: Run) => void
+  pages: PageCache
+  /** Readers are woken in these. */
+  turns: Turns
+  /** Called once, when the end is stored, or never will be, and before a reader sees it. */
+  onEnd: (end: RunEnd) => void
 }
 
 /** An engine without a pause would starve every other request of the process. */
@@ -102,7 +112,7 @@ export class Run {
     const before = reply?.parts ?? []
     this.#writer = createWriter({ messageId: this.messageId, before, clientTools })
     this.#message = createMessage(before)
-    this.log = createLog(host.db, id, profile)
+    this.log = createLog(host, { runId: id, profile })
     const { promise, resolve } = Promise.withResolvers<Receipt>()
     this.finished = promise
     this.#resolve = resolve
@@ -217,7 +227,7 @@ export class Run {
   #store(event?: RunEvent): void {
     if (this.#pending.length === 0 || this.#isOver) return
     const lines = this.#pending.map(chunk => JSON.stringify(chunk))
-    const insert = () => insertChunks(this.#host.db, this.id, this.log.count + 1, lines)
+    const insert = () => insertChunks(this.#host.db, this.id, this.log.stored + 1, lines)
     const record = this.#record
     if (!event || !record) insert()
     else
@@ -246,17 +256,16 @@ export class Run {
     const goesOn = this.#reply !== undefined
     const isUnbegun = goesOn && !this.#hasBegun
     const reply = { messageId: this.messageId, goesOn, isUnbegun, answers: this.#answers }
-    const parts = { ...reply, chunks: this.log.count, writer: this.#writer, message: this.#message }
+    const parts = { ...reply, chunks: this.log.stored, writer: this.#writer, message: this.#message }
     const prepared = prepareEnding({ ...state, ...parts }, ending, this.#pending)
     const isStored = await keepStoring(this.#host, this, prepared)
-    this.#host.onEnd(this)
-    if (isStored) {
-      await lasting(this.#host.db).catch(error =>
-        this.#host.log(`${id}: its end may not outlast a loss of power: ${describeFault(error)}`),
-      )
+    this.#host.onEnd({ status: prepared.status, durationMs, ...this.#usage })
+    const isShown = isStored && (await outlasts(this.#host, id))
+    if (isShown) {
       this.log.show(prepared.chunks)
+      this.log.showStored()
     }
-    this.log.end(!isStored)
+    this.log.end(!isShown)
     this.#resolve({ runId: id, threadId, chunks: this.log.count, durationMs })
   }
 

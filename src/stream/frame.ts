@@ -5,9 +5,14 @@ export const OPEN = encoder.encode(': open\n\n')
 export const HEARTBEAT = encoder.encode(': keep-alive\n\n')
 export const DONE = encoder.encode('data: [DONE]\n\n')
 
+/** What comes before the number of a run's chunk in its frame, between that and the chunk, and at the end. */
+export const frameTexts = (runId: string) => ({ before: `id: ${runId}/`, between: '\ndata: ', end: '\n\n' })
+
 /** One server-sent event. JSON has no raw line break, so it is one line. */
-export const frame = (runId: string, seq: number, chunkJson: string): Uint8Array =>
-  encoder.encode(`id: ${runId}/${seq}\ndata: ${chunkJson}\n\n`)
+export function frame(runId: string, seq: number, chunkJson: string): Uint8Array {
+  const { before, between, end } = frameTexts(runId)
+  return encoder.encode(`${before}${seq}${between}${chunkJson}${end}`)
+}
 
 /** The headers that name what a chat has made. A browser sees them only when they are exposed. */
 export const idHeaders = ['x-sandbox-id', 'x-thread-id', 'x-run-id'] as const

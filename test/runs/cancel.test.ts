@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { listMessages } from '../../src/db/messages.ts'
 import { deleteSandbox } from '../../src/db/sandboxes.ts'
 import { insertThread } from '../../src/db/threads.ts'
+import { streamOf } from '../../src/stream/feed.ts'
 import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()
@@ -27,7 +28,7 @@ test('cancelling what has completed leaves it completed', async () => {
   engine.end()
   await run.finished
   expect((await run.cancel()).chunks).toBe(3)
-  expect(typesOf(await read(runs.watch(run).body))).not.toContain('abort')
+  expect(typesOf(await read(streamOf(runs.watch(run).feed)))).not.toContain('abort')
   expect(await runs.cancel(sandbox.id)).toEqual([])
 })
 
@@ -41,14 +42,14 @@ test('cancelled before its engine started, the engine never starts', async () =>
   })
   await run.cancel()
   expect(started).toBe(false)
-  expect(typesOf(await read(runs.watch(run).body))).toEqual(['start', 'message-metadata', 'abort', 'finish'])
+  expect(typesOf(await read(streamOf(runs.watch(run).feed)))).toEqual(['start', 'message-metadata', 'abort', 'finish'])
 })
 
 test('when cancel answers, every reader has its end', async () => {
   const { runs, init } = scene()
   const engine = puppet()
   const run = runs.start(init, engine.execute)
-  const bodies = Array.from({ length: 5 }, () => runs.watch(run).body)
+  const bodies = Array.from({ length: 5 }, () => streamOf(runs.watch(run).feed))
   expect(run.readerCount).toBe(5)
   engine.say(text('Hi'))
   await engine.taken()
@@ -79,7 +80,7 @@ describe('an engine that ignores its abort is left behind after the grace', () =
       const { chunks } = await run.cancel()
       late(engine)
       await engine.gone
-      const reading = await read(runs.watch(run).body)
+      const reading = await read(streamOf(runs.watch(run).feed))
       expect(typesOf(reading).slice(-4)).toEqual(['text-end', 'message-metadata', 'abort', 'finish'])
       expect(run.log.count).toBe(chunks)
       expect(listMessages(db, thread.id)).toMatchObject([{ parts: [{ type: 'text', text: 'before', state: 'done' }] }])
@@ -97,7 +98,7 @@ test('what an engine says after its abort is left out, what it used is counted',
   engine.say(text('after'), { type: 'usage', inputTokens: 7, outputTokens: 0 })
   engine.end()
   await cancelled
-  const { frames } = await read(runs.watch(run).body)
+  const { frames } = await read(streamOf(runs.watch(run).feed))
   expect(frames.map(({ chunk }) => chunk.delta).filter(Boolean)).toEqual(['before'])
   expect(frames.at(-3)?.chunk.messageMetadata).toMatchObject({ inputTokens: 7 })
   expect(frames.at(-2)?.chunk.type).toBe('abort')
@@ -143,7 +144,7 @@ describe('an engine that misbehaves ends as failed, and the process lives', () =
     test(name, async () => {
       const { runs, init } = scene()
       const run = runs.start(init, execute as never)
-      const reading = await read(runs.watch(run).body)
+      const reading = await read(streamOf(runs.watch(run).feed))
       expect(typesOf(reading).slice(-3)).toEqual(['message-metadata', 'error', 'finish'])
       expect(reading.done).toBe(true)
     })
@@ -169,7 +170,7 @@ test('a sandbox deleted during a run ends it without an end, and the process liv
   const { runs, init, db, sandbox, thread, log } = scene()
   const engine = puppet()
   const run = runs.start(init, engine.execute)
-  const { body } = runs.watch(run)
+  const body = streamOf(runs.watch(run).feed)
   engine.say(text('Hi'))
   await engine.taken()
   deleteSandbox(db, sandbox.id)
@@ -202,6 +203,6 @@ test('two threads of a sandbox run side by side, and are cancelled together or o
   expect(runs.active(sandbox.id)).toEqual([c.run, a.run])
   expect((await runs.cancel(sandbox.id)).map(({ runId }) => runId)).toEqual([c.run.id, a.run.id])
   expect(await runs.cancel(sandbox.id)).toEqual([])
-  const { frames } = await read(runs.watch(a.run).body)
+  const { frames } = await read(streamOf(runs.watch(a.run).feed))
   expect(frames.map(({ chunk }) => chunk.delta).filter(Boolean)).toEqual(['from a'])
 })

@@ -3,6 +3,7 @@ import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, threadUsage } from '../../src/db/threads.ts'
 import { ApiError } from '../../src/errors.ts'
+import { streamOf } from '../../src/stream/feed.ts'
 import type { RunEvent } from '../../src/stream/run-event.ts'
 import { cleanUpAfterEach, type Puppet, puppet, read, scene, text, typesOf } from './support.ts'
 
@@ -105,7 +106,7 @@ describe('a run ends', () => {
       const { db, runs, init, sandbox, thread } = scene()
       const engine = puppet()
       const run = runs.start(init, engine.execute)
-      const { body } = runs.watch(run)
+      const body = streamOf(runs.watch(run).feed)
       expect(findThread(db, sandbox.id, thread.id)).toMatchObject({ status: 'streaming', completedAt: null })
       engine.say(...before)
       await engine.taken()
@@ -135,7 +136,7 @@ test('a cancelled tool says so', async () => {
   engine.say(bash)
   await engine.taken()
   await run.cancel()
-  const { frames } = await read(runs.watch(run).body)
+  const { frames } = await read(streamOf(runs.watch(run).feed))
   expect(frames.find(({ chunk }) => chunk.type === 'tool-output-error')?.chunk).toEqual({
     type: 'tool-output-error',
     toolCallId: 'c',
@@ -153,7 +154,7 @@ test('usage adds up, in the metadata and on the thread', async () => {
   engine.say({ type: 'usage', inputTokens: 10, outputTokens: 20 })
   engine.say({ type: 'usage', inputTokens: Number.NaN, outputTokens: -1, costUsd: Number.POSITIVE_INFINITY })
   engine.end()
-  const { frames } = await read(runs.watch(run).body)
+  const { frames } = await read(streamOf(runs.watch(run).feed))
   const metadata = frames.find(({ chunk }) => chunk.type === 'message-metadata')?.chunk.messageMetadata
   const { durationMs } = await run.finished
   expect(Object.entries(metadata as object)).toEqual([
@@ -198,7 +199,7 @@ test('without a model, the engine is named', async () => {
   const engine = puppet()
   const run = runs.start(init, engine.execute)
   engine.end()
-  const { frames } = await read(runs.watch(run).body)
+  const { frames } = await read(streamOf(runs.watch(run).feed))
   expect(frames.at(-2)?.chunk.messageMetadata).toMatchObject({ model: 'puppet', totalCostUsd: 0, totalTokens: 0 })
 })
 

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { findThread } from '../../src/db/threads.ts'
 import type { ChunkSource } from '../../src/runs/log.ts'
 import { readRun } from '../../src/runs/reader.ts'
+import { createSilences } from '../../src/runs/silences.ts'
+import { streamOf } from '../../src/stream/feed.ts'
 import { projectJson } from '../../src/stream/project.ts'
 import { bytesInUse } from '../support/memory.ts'
 import { cleanUpAfterEach, type Frame, puppet, read, scene, text, typesOf } from './support.ts'
@@ -19,7 +21,7 @@ test('a chunk that a reader sees is committed', async () => {
   const engine = puppet()
   const run = runs.start(init, engine.execute)
   let seen = 0
-  const { frames } = await read(runs.watch(run).body, reading => {
+  const { frames } = await read(streamOf(runs.watch(run).feed), reading => {
     for (const { seq, chunk } of reading.frames.slice(seen)) {
       expect(projectJson(stored.get(run.id, seq)?.chunk ?? 'null', 'contract')).toBe(JSON.stringify(chunk))
       if (chunk.type === 'message-metadata') expect(status.get(run.id)?.status).toBe('completed')
@@ -46,10 +48,10 @@ test('readers that join anywhere, by an id or not, miss nothing and see nothing 
     const after = Math.floor((run.log.count * ((step * 7) % 10)) / 10)
     const lastEventId = `${run.id}/${after}`
     const watched = runs.resume(sandbox.id, after === 0 ? {} : { lastEventId })
-    readings.push({ after, frames: framesOf(watched!.body) })
+    readings.push({ after, frames: framesOf(streamOf(watched!.feed)) })
   }
   engine.end()
-  const all = await framesOf(runs.watch(run).body)
+  const all = await framesOf(streamOf(runs.watch(run).feed))
   expect(all.map(({ seq }) => seq)).toEqual(Array.from({ length: 1300 + 5 }, (_, index) => index + 1))
   for (const { after, frames } of readings) expect(await frames).toEqual(all.slice(after))
 })
@@ -58,7 +60,7 @@ test('a reader hears something at once, and in each silence', async () => {
   const { runs, init } = scene({ heartbeatMs: 1 })
   const engine = puppet()
   const run = runs.start(init, engine.execute)
-  const reading = await read(runs.watch(run).body, ({ comments }) => {
+  const reading = await read(streamOf(runs.watch(run).feed), ({ comments }) => {
     if (comments.length === 4) engine.end()
     return false
   })
@@ -70,12 +72,12 @@ test('a reader that leaves is counted out, and its run goes on', async () => {
   const { runs, init } = scene()
   const engine = puppet()
   const run = runs.start(init, engine.execute)
-  const [stayed, left] = [runs.watch(run).body, runs.watch(run).body]
+  const [stayed, left] = [streamOf(runs.watch(run).feed), streamOf(runs.watch(run).feed)]
   await read(left, ({ frames }) => frames.length > 0)
   expect(run.readerCount).toBe(1)
-  const unread = runs.watch(run).body
+  const unread = streamOf(runs.watch(run).feed)
   await unread.cancel()
-  const waiting = runs.watch(run).body.getReader()
+  const waiting = streamOf(runs.watch(run).feed).getReader()
   await waiting.read()
   await waiting.read()
   const next = waiting.read()
@@ -100,7 +102,7 @@ test('over HTTP, a client hears the opening at once, and its leaving is seen', a
       left.resolve()
     }
   }
-  const server = Bun.serve({ port: 0, idleTimeout: 0, fetch: () => new Response(runs.watch(run).body) })
+  const server = Bun.serve({ port: 0, idleTimeout: 0, fetch: () => new Response(streamOf(runs.watch(run).feed)) })
   const abort = new AbortController()
   const response = await fetch(server.url, { signal: abort.signal })
   const reader = response.body!.getReader()
@@ -118,7 +120,7 @@ test('over HTTP, a client hears the opening at once, and its leaving is seen', a
 })
 
 describe('a reader that does not read', () => {
-  test('is given one page and no more', async () => {
+  test('has no page made for it', async () => {
     const { runs, init } = scene()
     const engine = puppet()
     const run = runs.start(init, engine.execute)
@@ -133,13 +135,13 @@ describe('a reader that does not read', () => {
         return run.log.ended
       },
     }
-    const reader = readRun(source, 0).getReader()
+    const reader = streamOf(readRun(source, 0, createSilences(60_000))).getReader()
     await reader.read()
     for (let round = 0; round < 50; round++) {
       engine.say(...Array.from({ length: 100 }, () => text('x'.repeat(1000))))
       await engine.taken()
     }
-    expect(pages).toBe(1)
+    expect(pages).toBe(0)
     engine.end()
     await run.finished
     let frames = 0
@@ -158,11 +160,11 @@ describe('a reader that does not read', () => {
     const { runs, init } = scene()
     const engine = puppet()
     const run = runs.start(init, engine.execute)
-    const paused = runs.watch(run).body.getReader()
+    const paused = streamOf(runs.watch(run).feed).getReader()
     await paused.read()
     engine.say(text('a'), text('b'))
     engine.end()
-    expect((await read(runs.watch(run).body)).done).toBe(true)
+    expect((await read(streamOf(runs.watch(run).feed))).done).toBe(true)
     await paused.cancel()
   })
 })
@@ -174,7 +176,7 @@ test('a reader of a log that is purged meanwhile fails, rather than seem whole',
     return { status: 'completed' }
   })
   await run.finished
-  const reader = runs.watch(run).body.getReader()
+  const reader = streamOf(runs.watch(run).feed).getReader()
   await reader.read()
   await reader.read()
   await runs.purge(new Date(Date.now() + 11 * 60_000))
@@ -200,7 +202,7 @@ test('200,000 deltas keep the text, not the frames', async () => {
   expect(chunks).toBe(200_005)
   expect(peak - before).toBeLessThan(30 * 1024 * 1024)
   let last = 0
-  for await (const bytes of runs.watch(run).body) last = Math.max(last, bytes.length)
+  for await (const bytes of streamOf(runs.watch(run).feed)) last = Math.max(last, bytes.length)
   expect(last).toBeLessThan(100 * 1024)
   expect(findThread(db, sandbox.id, thread.id)?.status).toBe('completed')
 }, 60_000)

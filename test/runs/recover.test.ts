@@ -7,6 +7,7 @@ import { ensureTeam } from '../../src/db/teams.ts'
 import { findThread, insertThread, threadUsage } from '../../src/db/threads.ts'
 import { user } from '../../src/plugin-suite/turn.ts'
 import { createRuns } from '../../src/runs/registry.ts'
+import { streamOf } from '../../src/stream/feed.ts'
 import { cleanUpAfterEach, openTemporary, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()
@@ -55,7 +56,7 @@ test('a run that was active is closed as interrupted, with what it had said kept
 test('a reader that comes back has the rest, then the end of a failed run', async () => {
   const { runs, run, sandbox } = await crash()
   runs.recover()
-  const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/4` })!.body)
+  const reading = await read(streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/4` })!.feed))
   expect(typesOf(reading)).toEqual([
     'tool-input-start',
     'tool-input-available',
@@ -113,7 +114,7 @@ test('what its model calls used is told, also what the run did not know yet', as
   const tokens = { inputTokens: 70, outputTokens: 8, cacheReadTokens: 0, cacheWriteTokens: 0 }
   const ids = { teamId, agentSlug: 'coder', sandboxId: run!.sandboxId, threadId: thread.id, runId: run!.id }
   const model = { provider: 'anthropic', model: 'm', status: 'aborted' as const, costUsd: 0.25 }
-  insertModelCall(db, { ...ids, ...model, ...tokens, startedAt: run!.startedAt, durationMs: 1 })
+  insertModelCall(db, 'call_1', { ...ids, ...model, ...tokens, startedAt: run!.startedAt, durationMs: 1 })
   runs.recover()
   expect(threadUsage(db, thread.id)).toMatchObject({ inputTokens: 70, outputTokens: 8, totalCostUsd: 0.25 })
 })
@@ -186,13 +187,13 @@ test('readers of a run whose end cannot be stored fail after a while, and those 
   db.run(`create trigger full before update of status on runs begin select raise(abort, 'full'); end`)
   const engine = puppet()
   const run = runs.start(init, engine.execute)
-  const { body } = runs.watch(run)
+  const body = streamOf(runs.watch(run).feed)
   engine.say(text('Hi'))
   engine.end()
   await expect(read(body)).rejects.toThrow('could not be stored')
   db.run('drop trigger full')
   await run.finished
-  const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.body)
+  const reading = await read(streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.feed))
   expect(typesOf(reading)).toEqual(['text-end', 'message-metadata', 'finish'])
 })
 
@@ -201,14 +202,14 @@ test('after a loss of power no id means another chunk: who has what is lost is t
   // The reader had six chunks; the last two did not come to the disk.
   db.run('delete from run_chunks where seq > 4')
   runs.recover(true)
-  const after = (seq: number) => read(runs.resume(sandbox.id, { lastEventId: `${run.id}/${seq}` })!.body)
+  const after = (seq: number) => read(streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/${seq}` })!.feed))
   const whole = await after(2)
   expect(whole.frames.map(({ seq }) => seq)).toEqual([3, 4, 1_000_005, 1_000_006, 1_000_007])
   expect(typesOf(whole).slice(2)).toEqual(['message-metadata', 'error', 'finish'])
   expect(await after(4)).toMatchObject({ frames: whole.frames.slice(2), done: true })
   expect(await after(1_000_006)).toMatchObject({ frames: whole.frames.slice(4), done: true })
   for (const lost of [5, 6, 7, 999_999, 1_000_008]) {
-    const body = runs.resume(sandbox.id, { lastEventId: `${run.id}/${lost}` })!.body
+    const body = streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/${lost}` })!.feed)
     expect(await new Response(body).text()).toContain('"type":"error"')
   }
 })

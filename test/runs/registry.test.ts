@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { listMessages } from '../../src/db/messages.ts'
 import { findRun } from '../../src/db/runs.ts'
 import { findThread, insertThread } from '../../src/db/threads.ts'
+import { streamOf } from '../../src/stream/feed.ts'
 import { addSandbox, cleanUpAfterEach, puppet, read, scene, text, typesOf } from './support.ts'
 
 cleanUpAfterEach()
@@ -28,7 +29,7 @@ describe('a thread with an active run', () => {
   test('is not superseded while somebody reads it', async () => {
     const { runs, init, thread } = scene()
     const run = runs.start(init, puppet().execute)
-    const { body } = runs.watch(run)
+    const body = streamOf(runs.watch(run).feed)
     await expect(runs.supersede(thread.id)).rejects.toMatchObject({ code: 'run_active' })
     await body.cancel()
     await runs.supersede(thread.id)
@@ -60,7 +61,7 @@ test('a client that has its end can start the next run at once', async () => {
     const engine = puppet()
     engine.say(text('Hi'))
     engine.end()
-    const { body } = runs.watch(runs.start(init, engine.execute))
+    const body = streamOf(runs.watch(runs.start(init, engine.execute)).feed)
     await read(body, reading => reading.frames.at(-1)?.chunk.type === 'finish')
   }
 })
@@ -84,11 +85,11 @@ describe('resume', () => {
 
   test('replays from the first chunk, then follows', async () => {
     const { runs, sandbox, engine, run, thread } = await started()
-    const { body, ...ids } = runs.resume(sandbox.id)!
+    const { feed, ...ids } = runs.resume(sandbox.id)!
     expect(ids).toEqual({ runId: run.id, threadId: thread.id, sandboxId: sandbox.id })
     engine.say(text('c'))
     engine.end()
-    const reading = await read(body)
+    const reading = await read(streamOf(feed))
     expect(typesOf(reading).slice(0, 2)).toEqual(['start', 'text-start'])
     expect(reading.frames.map(({ chunk }) => chunk.delta).filter(Boolean)).toEqual(['a', 'b', 'c'])
   })
@@ -97,8 +98,9 @@ describe('resume', () => {
     const { runs, sandbox, engine, run } = await started()
     const during = runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!
     engine.end()
-    const after = async () => (await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.body)).frames
-    const { frames } = await read(during.body)
+    const after = async () =>
+      (await read(streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/3` })!.feed))).frames
+    const { frames } = await read(streamOf(during.feed))
     expect(frames.map(({ seq }) => seq)).toEqual([4, 5, 6, 7])
     expect(await after()).toEqual(frames)
     expect(runs.resume(sandbox.id)).toBeUndefined()
@@ -108,13 +110,13 @@ describe('resume', () => {
     const { runs, sandbox, engine, run } = await started()
     engine.end()
     await run.finished
-    const reading = await read(runs.resume(sandbox.id, { lastEventId: `${run.id}/${run.log.count}` })!.body)
+    const reading = await read(streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/${run.log.count}` })!.feed))
     expect(reading).toEqual({ frames: [], comments: [': open'], done: true })
   })
 
   test('of an id beyond the log is refused in the form of a stream', async () => {
     const { runs, sandbox, engine, run } = await started()
-    const { body } = runs.resume(sandbox.id, { lastEventId: `${run.id}/999` })!
+    const body = streamOf(runs.resume(sandbox.id, { lastEventId: `${run.id}/999` })!.feed)
     const text = await new Response(body).text()
     expect(text).toMatch(/^: open\n\ndata: \{"type":"error","errorText":".*"\}\n\ndata: \[DONE\]\n\n$/)
     engine.end()
@@ -199,7 +201,7 @@ describe('close', () => {
     const run = runs.start(init, engine.execute)
     const deaf = insertThread(db, { sandboxId: sandbox.id })
     const other = runs.start({ ...init, threadId: deaf.id }, puppet({ deaf: true }).execute)
-    const { body } = runs.watch(run)
+    const body = streamOf(runs.watch(run).feed)
     engine.say(text('Hi'))
     await engine.taken()
     await runs.close(1)

@@ -80,7 +80,7 @@ export function scene(options: Partial<RunsOptions> = {}): Scene {
     sandbox,
     thread,
     log,
-    init: { threadId: thread.id, sandboxId: sandbox.id, engine: 'puppet' },
+    init: { threadId: thread.id, sandboxId: sandbox.id, teamId: sandbox.teamId, agentSlug: 'echo', engine: 'puppet' },
   }
 }
 
