@@ -1,6 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { messageOf } from '../../src/errors.ts'
 import { isSafeId } from '../../src/guest/host/guest-backend.ts'
+import { isCopied } from './backup/snapshot.ts'
 import type { AvailableLimits } from './checks/available-limits.ts'
 import type { BackendContext } from './context.ts'
 import { closeStaging } from './files/staging.ts'
@@ -9,7 +10,7 @@ import { readRecord } from './host/record.ts'
 import { findJail } from './jail/jail.ts'
 import { keepJail } from './keep-jail.ts'
 import { removeEnvironment } from './remove.ts'
-import { emptyTrash, eraseOldGuests, sweepLeftovers } from './sweep.ts'
+import { eraseOldGuests, resumeRemovals, sweepLeftovers } from './sweep.ts'
 
 /** Adopts the environments of a data directory. What takes long and is not needed yet goes on as `sweeping`, which never rejects. */
 export async function adoptEnvironments(context: BackendContext): Promise<{ sweeping: Promise<void> }> {
@@ -17,6 +18,7 @@ export async function adoptEnvironments(context: BackendContext): Promise<{ swee
   const sandboxes = sandboxesDirectory(host.dataDirectory)
   await mkdir(sandboxes, { recursive: true, mode: 0o700 })
   await sweepLeftovers(host)
+  await resumeRemovals(context)
   const limits = await context.findLimits()
   const ids = (await readdir(sandboxes)).filter(isSafeId)
   await Promise.all(ids.map(id => adoptOrRemove(context, id, limits)))
@@ -30,8 +32,9 @@ async function adoptOrRemove(context: BackendContext, id: string, limits: Availa
   const paths = getEnvironmentPaths(host.dataDirectory, id)
   try {
     const record = await readRecord(paths)
-    if (!record) return await removeEnvironment(host, paths)
+    if (!record) return void (await removeEnvironment(context, paths))
     if (host.isRoot) closeStaging(paths)
+    await isCopied(paths)
     if (record.userIdRange !== undefined && !userIdRanges.claim(record.userIdRange)) {
       host.log(`${id} has the user ids of another sandbox`)
     }
@@ -41,8 +44,8 @@ async function adoptOrRemove(context: BackendContext, id: string, limits: Availa
   }
 }
 
-async function sweep({ host, installed, environments }: BackendContext): Promise<void> {
-  await emptyTrash(host)
+async function sweep({ host, installed, environments, removals }: BackendContext): Promise<void> {
+  await Promise.all(removals.values())
   const ids = [...environments.keys()]
   const jails = await Promise.all(ids.map(id => findJail(getEnvironmentPaths(host.dataDirectory, id))))
   if (jails.every(jail => jail === undefined)) await eraseOldGuests(await installed.guest())

@@ -5,10 +5,14 @@ import { getFirstId, IDS_PER_JAIL } from './host/user-ids.ts'
 import type { Controller } from './jail/cgroup.ts'
 
 /** Lines for the operator on what confines an environment and what could not be limited. */
-export function describeConfinement(host: Host, record: EnvironmentRecord, limited: readonly Controller[]): string[] {
+export function describeConfinement(
+  host: Host,
+  record: EnvironmentRecord,
+  { limited, onlyProxy }: { limited: readonly Controller[]; onlyProxy: string | undefined },
+): string[] {
   return [
     `isolation: own namespaces, seccomp, few capabilities, ${identity(host, record)}`,
-    "network: loopback, and the server's proxy",
+    network(onlyProxy),
     memory(record.limits, limited),
     processes(record.limits, limited),
     cpu(record.limits, limited),
@@ -21,6 +25,11 @@ function identity(host: Host, { userIdRange }: EnvironmentRecord): string {
   const first = getFirstId(userIdRange)
   return `its own user ids ${first} to ${first + IDS_PER_JAIL - 1}`
 }
+
+const network = (onlyProxy: string | undefined): string =>
+  onlyProxy === undefined
+    ? 'network: loopback; TCP to anywhere leads to the server, which decides, and so does its proxy'
+    : `network: loopback, and the server's proxy; TCP leads nowhere else: ${onlyProxy}`
 
 function memory({ memoryMb }: Limits, limited: readonly Controller[]): string {
   if (memoryMb === undefined) return 'memory: no limit was asked for'

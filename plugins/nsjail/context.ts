@@ -1,19 +1,29 @@
-import type { Duplex } from 'node:stream'
 import type { KeptEnvironment } from '../../src/guest/host/kept-environment.ts'
+import type { Outlets } from '../../src/guest/host/outlets.ts'
 import type { AvailableLimits } from './checks/available-limits.ts'
+import type { Disks } from './files/disk.ts'
+import type { FoundBase } from './find-base.ts'
 import type { Host } from './host/layout.ts'
 import type { UserIdRanges } from './host/user-ids.ts'
 import type { Installed } from './installed.ts'
 import type { Reservations } from './reservation.ts'
+import type { SnapshotHolds } from './snapshots/snapshot-holds.ts'
+import type { StartQueue } from './start-queue.ts'
 
 /** The values that adopting, creating and keeping an environment share. */
 export interface BackendContext {
   host: Host
   installed: Installed
+  disks: Disks
   userIdRanges: UserIdRanges
   reservations: Reservations
+  queue: StartQueue
+  /** What goes on of removals by environment: the id of one is not used again before it has ended. They never reject. */
+  removals: Map<string, Promise<void>>
   environments: Map<string, KeptEnvironment>
+  snapshotHolds: SnapshotHolds
+  /** What spares were made from. */
+  spareBases: WeakMap<KeptEnvironment, FoundBase>
   findLimits(): Promise<AvailableLimits>
-  /** Takes what processes inside connect to the proxy. */
-  onProxy(environmentId: string): (socket: Duplex) => void
+  outletsOf(environmentId: string): Outlets
 }

@@ -19,18 +19,20 @@ export interface JailToKeep {
 
 /** Adds an environment that exists to the backend's. */
 export function keepJail(context: BackendContext, { paths, record, limits, started }: JailToKeep): KeptEnvironment {
-  const { host, installed, environments, userIdRanges } = context
-  const jail = { host, installed, paths, record, onProxy: context.onProxy(paths.id) }
+  const { host, installed, disks, environments, userIdRanges } = context
+  const jail = { host, installed, disks, paths, record, outlets: context.outletsOf(paths.id) }
   const lifecycle = createJailLifecycle({
-    host,
+    context,
     paths,
     record,
     limited: limits.controllers,
+    ...(started?.onlyProxy !== undefined && { onlyProxy: started.onlyProxy }),
     join: nsjail => joinJail(jail, nsjail),
-    start: () => startJail(jail),
-    onRemoved() {
+    start: () => context.queue(() => startJail(jail)),
+    onRemoved({ rest }) {
       environments.delete(paths.id)
-      if (record.userIdRange !== undefined) userIdRanges.release(record.userIdRange)
+      const { userIdRange } = record
+      if (userIdRange !== undefined) void rest.then(() => userIdRanges.release(userIdRange))
     },
   })
   const kept = keepEnvironment(lifecycle, started?.connection)

@@ -3,35 +3,42 @@ import type { GuestConnection } from '../../src/guest/host/connect.ts'
 import { executableInside } from '../../src/guest/host/install.ts'
 import type { GuestHome } from '../../src/guest/host/kept-environment.ts'
 import { describeConfinement } from './confinement.ts'
-import type { EnvironmentPaths, Host } from './host/layout.ts'
+import type { BackendContext } from './context.ts'
+import type { EnvironmentPaths } from './host/layout.ts'
 import type { EnvironmentRecord } from './host/record.ts'
 import { runProgram } from './host/run-program.ts'
 import type { Controller } from './jail/cgroup.ts'
 import { GUEST_INSIDE } from './jail/config.ts'
 import { findJail, killJail } from './jail/jail.ts'
+import { readUsage } from './jail/usage.ts'
 import { removeEnvironment, stopJail } from './remove.ts'
 import type { StartedJail } from './start.ts'
 
 export interface JailLifecycleOptions {
-  host: Host
+  context: Pick<BackendContext, 'host' | 'disks' | 'removals'>
   paths: EnvironmentPaths
   record: EnvironmentRecord
   /** Controllers that cgroups limit here; replaced by those of the next start. */
   limited: Controller[]
+  /** As of its start. */
+  onlyProxy?: string
   /** Connects to its running jail, by the pid of nsjail. */
   join(nsjail: number): Promise<StartedJail>
   start(): Promise<StartedJail>
-  onRemoved(): void
+  /** Its processes are gone; `rest` resolves when all of it is. */
+  onRemoved(removal: { rest: Promise<void> }): void
 }
 
 /** Starts, reaches, stops and removes the jail of an environment. */
 export function createJailLifecycle(options: JailLifecycleOptions): GuestHome {
-  const { host, paths, record } = options
+  const { context, paths, record } = options
+  const { host } = context
   const { diskMb } = record.limits
-  let { limited } = options
+  let { limited, onlyProxy } = options
 
   const connectionOf = (jail: StartedJail): GuestConnection => {
     limited = jail.limited
+    onlyProxy = jail.onlyProxy
     return jail.connection
   }
 
@@ -39,7 +46,7 @@ export function createJailLifecycle(options: JailLifecycleOptions): GuestHome {
     id: paths.id,
     executable: executableInside(GUEST_INSIDE),
     log: host.log,
-    describe: () => describeConfinement(host, record, limited),
+    describe: () => describeConfinement(host, record, { limited, onlyProxy }),
     async attach() {
       const running = await findJail(paths)
       if (running !== undefined) {
@@ -57,10 +64,11 @@ export function createJailLifecycle(options: JailLifecycleOptions): GuestHome {
       return running === undefined ? undefined : connectionOf(await options.join(running))
     },
     isRunning: async () => (await findJail(paths)) !== undefined,
-    stop: () => stopJail(host, paths),
+    limits: record.limits,
+    usage: () => readUsage(paths, record.hasImage),
+    stop: () => stopJail(context, paths),
     async remove() {
-      await removeEnvironment(host, paths)
-      options.onRemoved()
+      options.onRemoved(await removeEnvironment(context, paths))
     },
     ...(!record.hasImage &&
       diskMb !== undefined && {

@@ -1,21 +1,30 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { messageOf } from '../../src/errors.ts'
+import { isSafeId } from '../../src/guest/host/guest-backend.ts'
+import type { BackendContext } from './context.ts'
 import { sweepBases } from './files/base-store.ts'
 import { closeStaging } from './files/staging.ts'
 import { erase } from './host/erase.ts'
 import {
+  environmentOfTrash,
   getDataDirectoryKey,
+  getEnvironmentPaths,
   type Host,
   hostBaseDirectory,
   isProbeName,
+  isSnapshotDraft,
   preparedDisksDirectory,
+  snapshotsDirectory,
   stagingDirectory,
   trashDirectory,
 } from './host/layout.ts'
 import { detachMount } from './host/linux.ts'
 import { removeDeadProbes } from './jail/cgroup.ts'
+import { clearCgroups, eraseFiles } from './remove.ts'
 
-/** Removes leftovers of servers and doctors that died, besides environments: prepared disks, probes, drafts of bases. */
+/** Removes leftovers of servers and doctors that died, besides environments: prepared disks, probes, drafts of bases and snapshots. */
 export async function sweepLeftovers(host: Host): Promise<void> {
   const { dataDirectory } = host
   const spare = preparedDisksDirectory(dataDirectory)
@@ -30,13 +39,34 @@ export async function sweepLeftovers(host: Host): Promise<void> {
   if (host.isRoot) await removeDeadProbes(dataDirectory)
   await sweepBases(dataDirectory)
   for (const name of drafts) await erase(join(hostBaseDirectory(dataDirectory), name))
+  const snapshots = snapshotsDirectory(dataDirectory)
+  for (const name of (await namesIn(snapshots)).filter(isSnapshotDraft)) await erase(join(snapshots, name))
   await mkdir(spare, { mode: 0o700 })
 }
 
-/** Erases leftovers of interrupted removals. */
-export async function emptyTrash(host: Host): Promise<void> {
+/** Goes on with the removals that a server did not end, one after the other. `removals` has them all at once. */
+export async function resumeRemovals({ host, removals }: Pick<BackendContext, 'host' | 'removals'>): Promise<void> {
   const trash = trashDirectory(host.dataDirectory)
-  for (const name of await namesIn(trash)) await erase(join(trash, name))
+  let last = Promise.resolve()
+  for (const name of await namesIn(trash)) {
+    const id = environmentOfTrash(name)
+    last = last.then(() => finishRemoval(host, id, join(trash, name)))
+    const work = last.finally(() => removals.get(id) === work && removals.delete(id))
+    removals.set(id, work)
+  }
+}
+
+async function finishRemoval(host: Host, id: string, trash: string): Promise<void> {
+  try {
+    if (host.isRoot && isSafeId(id)) {
+      const paths = getEnvironmentPaths(host.dataDirectory, id)
+      // Its id may have another environment by now.
+      if (!existsSync(paths.directory)) await clearCgroups(paths)
+    }
+    await eraseFiles(trash)
+  } catch (error) {
+    host.log(`erasing ${trash}: ${messageOf(error)}`)
+  }
 }
 
 /** Removes the guests of earlier builds. No jail may run, because a jail uses the guest that it was started with. */

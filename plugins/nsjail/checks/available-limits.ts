@@ -1,5 +1,5 @@
 import { messageOf } from '../../../src/errors.ts'
-import { probeImages } from '../files/disk.ts'
+import { probeImages } from '../files/disk-template.ts'
 import { type Host, preparedDisksDirectory } from '../host/layout.ts'
 import { type Controller, probeCgroups } from '../jail/cgroup.ts'
 

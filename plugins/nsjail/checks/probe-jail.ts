@@ -3,7 +3,14 @@ import { basename, join } from 'node:path'
 import { executableInside } from '../../../src/guest/host/install.ts'
 import { hostDirectories, linkUsr } from '../files/host-base.ts'
 import { prepareLayers, toLayers } from '../files/layers.ts'
-import { closeStaging, fillStaging, HOST_DEVICES, openStaging, type StagingMounts } from '../files/staging.ts'
+import {
+  closeStaging,
+  fillStaging,
+  HOST_DEVICES,
+  openStaging,
+  type StagingMounts,
+  writeBootId,
+} from '../files/staging.ts'
 import { getDataDirectoryKey, type Host, stagingDirectory } from '../host/layout.ts'
 import { attachMount, cloneMount } from '../host/linux.ts'
 import { runProgram } from '../host/run-program.ts'
@@ -38,13 +45,14 @@ export async function probeJail(host: Host, directory: string, nsjail: string, g
   await linkUsr(base)
   if (!host.isRoot) {
     const ids = { firstUid: host.uid, firstGid: host.gid, count: 1 }
-    const staging = { base, disk, guest, empty, devices: HOST_DEVICES }
+    const bootId = writeBootId(below('boot_id'))
+    const staging = { base, layers: [], disk, guest, empty, bootId, devices: HOST_DEVICES }
     return runTrial({ directory, nsjail, staging, ids, base, command })
   }
   const paths = { staging: stagingDirectory(getDataDirectoryKey(host.dataDirectory), basename(directory)) }
-  const staging = openStaging(paths, getFirstId(PROBE_RANGE))
+  const staging = openStaging(paths, getFirstId(PROBE_RANGE), 0)
   try {
-    const userNamespace = await openUserNamespace(getFirstId(PROBE_RANGE))
+    const userNamespace = openUserNamespace(getFirstId(PROBE_RANGE))
     try {
       fillStaging(staging, base, guest, userNamespace)
     } finally {
@@ -72,14 +80,14 @@ async function runTrial({ directory, nsjail, staging, ids, base, command }: Tria
   const { upper, work, local, localWork } = toLayers(staging.disk)
   const config = join(directory, 'jail.cfg')
   const layers = {
-    lower: staging.base,
+    lowers: [staging.base],
     upper,
     work,
-    ...(mayWriteLocal() && { local: { upper: local, work: localWork } }),
+    ...(mayWriteLocal() && { local: { lowers: [], upper: local, work: localWork } }),
   }
-  const { guest, empty, devices } = staging
+  const { guest, empty, bootId, devices } = staging
   const shown = hostDirectories().flatMap(path => showDirectory(path))
-  const spec = { ids, ...layers, guest, empty, devices, shown }
+  const spec = { ids, ...layers, guest, empty, bootId, devices, shown }
   await writeFile(config, jailConfig({ ...spec, command: ['/bin/sh', '-c', command] }))
   await runProgram([nsjail, '--config', config], WITHIN_MS)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { messageOf } from '../../../src/errors.ts'
 import { installGuest } from '../../../src/guest/host/install.ts'
 import type { Check } from '../../../src/plugin-api/index.ts'
-import { probeImages } from '../files/disk.ts'
+import { probeImages } from '../files/disk-template.ts'
 import { erase } from '../host/erase.ts'
 import { type Host, newProbeName } from '../host/layout.ts'
 import { listMountsBelow } from '../host/mounts.ts'
@@ -12,6 +12,7 @@ import { getNsjail, guestDirectory } from '../host/programs.ts'
 import { END_ID, getFirstId } from '../host/user-ids.ts'
 import { probeCgroups } from '../jail/cgroup.ts'
 import { probeJail, runPlain, runWithSeccomp } from './probe-jail.ts'
+import { tryRedirect, tryRedirectInJail } from './probe-network.ts'
 import { remedyFor } from './remedies.ts'
 
 const required = true
@@ -23,13 +24,14 @@ export async function probeHost(host: Host, executable: string, nsjailPath?: str
   const directory = join(host.dataDirectory, newProbeName())
   await mkdir(directory, { mode: 0o700 })
   try {
-    const [level, jail, images, cgroups] = await Promise.all([
+    const [level, jail, images, cgroups, network] = await Promise.all([
       isolation(host),
       jailChecks(host, directory, executable, nsjailPath),
       imageCheck(host, directory),
       cgroupCheck(host),
+      networkCheck(host, executable, nsjailPath),
     ])
-    return [level, ...jail, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(host))]
+    return [level, ...jail, network, cgroups, images, ...localChecks(), ...(await userNamespaceChecks(host))]
   } finally {
     await erase(directory)
     if (isNew) await rmdir(host.dataDirectory).catch(() => {})
@@ -108,7 +110,7 @@ async function fileSystemChecks({ dataDirectory }: Host): Promise<Check[]> {
 
 /** Which part of the jail the kernel's message refers to. */
 function findFailedPart(problem: string): string {
-  if (/mount_setattr|user namespace|unshare/.test(problem)) return 'idmapped mounts'
+  if (/mount_setattr|user namespace/.test(problem)) return 'idmapped mounts'
   return /^(mount|move_mount|open_tree) /.test(problem) ? 'mounts' : 'overlay'
 }
 
@@ -139,6 +141,22 @@ async function cgroupCheck({ isRoot, dataDirectory }: Host): Promise<Check> {
     ? 'Give the server a writable /sys/fs/cgroup with the memory, pids and cpu controllers.'
     : 'Run the server as root to limit memory and cpu.'
   return { name, ok: false, required: false, detail, remedy }
+}
+
+async function networkCheck(host: Host, executable: string, nsjailPath?: string): Promise<Check> {
+  const name = 'transparent network'
+  const problem = await findProblem(async () => {
+    // Root of a container may not change every network, but those of the jails that it makes.
+    if (host.isRoot && (await findProblem(async () => tryRedirect())) === undefined) return
+    await tryRedirectInJail(await getNsjail(host.dataDirectory, nsjailPath), executable)
+  })
+  if (problem === undefined) {
+    const detail = 'TCP and names of programs that know no proxy lead to the server'
+    return { name, ok: true, required: false, detail }
+  }
+  const remedy =
+    'Until then programs inside reach the server by its proxy alone. It takes nf_tables with nat and redirect: modprobe nf_tables nft_chain_nat nft_redir nft_reject_inet.'
+  return { name, ok: false, required: false, detail: problem, remedy }
 }
 
 async function imageCheck(host: Host, directory: string): Promise<Check> {

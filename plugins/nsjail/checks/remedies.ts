@@ -5,7 +5,7 @@ const CONTAINER =
 /** Remedies for messages of nsjail that were seen on restricted hosts. */
 const known: { pattern: RegExp; remedy: (nsjail: string) => string }[] = [
   {
-    pattern: /clone.*No space left on device/,
+    pattern: /clone.*(No space left on device|ENOSPC)/,
     remedy: () => 'User namespaces are off: sysctl user.max_user_namespaces=15000',
   },
   {
@@ -23,7 +23,7 @@ const known: { pattern: RegExp; remedy: (nsjail: string) => string }[] = [
       'This root may not mount: give the container --cap-add SYS_ADMIN, or run it as an ordinary user (docker run --user 1000), or on the host',
   },
   {
-    pattern: /(clone|unshare|pivot_root).*Operation not permitted/,
+    pattern: /(clone|pivot_root).*(Operation not permitted|EPERM)/,
     remedy: () =>
       `Namespaces are forbidden, as in a chroot or a container with the default profile: ${CONTAINER}, or on the host`,
   },

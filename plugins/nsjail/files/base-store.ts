@@ -2,14 +2,21 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncPath } from '../../../src/disk/lasting-files.ts'
+import { readTar } from '../../../src/disk/read-tar.ts'
 import { isSafeId } from '../../../src/guest/host/guest-backend.ts'
 import { erase } from '../host/erase.ts'
-import { getEnvironmentPaths, namedBasesDirectory, sandboxesDirectory } from '../host/layout.ts'
+import {
+  getEnvironmentPaths,
+  getSnapshotPaths,
+  namedBasesDirectory,
+  sandboxesDirectory,
+  snapshotsDirectory,
+} from '../host/layout.ts'
 import { readRecord } from '../host/record.ts'
 import { runProgram } from '../host/run-program.ts'
+import { isSpare } from '../host/spare-mark.ts'
 import { decompress } from './decompress.ts'
 import { findFlaw, isBaseName } from './resolve-base.ts'
-import { readTar } from './tar.ts'
 import { unpack } from './unpack.ts'
 
 /** Root file systems of a data directory that sandboxes can start from, each under a name. */
@@ -67,7 +74,7 @@ export function openBases(dataDirectory: string): Bases {
     },
 
     async list() {
-      const names = (await readdir(parent).catch(() => [])).filter(isBaseName).sort()
+      const names = await listBaseNames(dataDirectory)
       return Promise.all(names.map(async name => ({ name, sandboxes: await usersOf(name) })))
     },
 
@@ -91,6 +98,10 @@ export function openBases(dataDirectory: string): Bases {
   }
 }
 
+/** The names of the bases that were added, sorted. */
+export const listBaseNames = async (dataDirectory: string): Promise<string[]> =>
+  (await readdir(namedBasesDirectory(dataDirectory)).catch(() => [])).filter(isBaseName).sort()
+
 const newDraft = () => `.draft-${process.pid}-${crypto.randomUUID()}`
 
 /** Erases drafts of interrupted adds and removals, unless their process still runs. */
@@ -102,15 +113,20 @@ export async function sweepBases(dataDirectory: string): Promise<void> {
   }
 }
 
-/** Lists the base of each sandbox. Undefined for a damaged record, whose sandbox cannot start. */
+/** Lists the base of each sandbox and snapshot, spares aside. Undefined for a damaged record, whose sandbox cannot start. */
 async function listUsedBases(dataDirectory: string): Promise<(string | undefined)[]> {
   const ids = (await readdir(sandboxesDirectory(dataDirectory)).catch(() => [])).filter(isSafeId)
-  return Promise.all(
-    ids.map(id =>
-      readRecord(getEnvironmentPaths(dataDirectory, id)).then(
-        record => record?.base,
-        () => undefined,
-      ),
-    ),
-  )
+  const snapshots = (await readdir(snapshotsDirectory(dataDirectory)).catch(() => [])).filter(isSafeId)
+  const baseOf = (paths: Parameters<typeof readRecord>[0]) =>
+    readRecord(paths).then(
+      record => record?.base,
+      () => undefined,
+    )
+  return Promise.all([
+    ...ids.map(async id => {
+      const paths = getEnvironmentPaths(dataDirectory, id)
+      return (await isSpare(paths)) ? undefined : await baseOf(paths)
+    }),
+    ...snapshots.map(id => baseOf(getSnapshotPaths(dataDirectory, id))),
+  ])
 }

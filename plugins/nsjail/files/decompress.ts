@@ -1,12 +1,10 @@
-import { pipeline, Readable, type Transform } from 'node:stream'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { tailOf } from '../host/stderr.ts'
 
 const magics = [
-  { bytes: [0x1f, 0x8b], open: (packed: AsyncIterable<Uint8Array>) => through(packed, createGunzip()) },
+  { bytes: [0x1f, 0x8b], open: (packed: AsyncIterable<Uint8Array>) => through(packed, 'createGunzip') },
   {
     bytes: [0x28, 0xb5, 0x2f, 0xfd],
-    open: (packed: AsyncIterable<Uint8Array>) => through(packed, createZstdDecompress()),
+    open: (packed: AsyncIterable<Uint8Array>) => through(packed, 'createZstdDecompress'),
   },
   { bytes: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], open: unxz },
 ]
@@ -26,12 +24,17 @@ export async function* decompress(packed: AsyncIterable<Uint8Array>): AsyncGener
     yield* { [Symbol.asyncIterator]: () => iterator }
   })()
   const magic = magics.find(({ bytes }) => bytes.every((byte, index) => first[index] === byte))
-  yield* magic ? magic.open(whole) : whole
+  yield* magic ? await magic.open(whole) : whole
 }
 
-function through(packed: AsyncIterable<Uint8Array>, unpacker: Transform): AsyncIterable<Uint8Array> {
+async function through(
+  packed: AsyncIterable<Uint8Array>,
+  unpacker: 'createGunzip' | 'createZstdDecompress',
+): Promise<AsyncIterable<Uint8Array>> {
+  // Loaded at the first use: a server starts without them.
+  const [{ pipeline, Readable }, zlib] = await Promise.all([import('node:stream'), import('node:zlib')])
   // Errors surface to the consumer of the stream.
-  return pipeline(Readable.from(packed), unpacker, () => {})
+  return pipeline(Readable.from(packed), zlib[unpacker](), () => {})
 }
 
 /** Runs the program xz, because Bun has no such decoder. */

@@ -1,10 +1,9 @@
 import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runProgram } from '../host/run-program.ts'
+import { SUPERBLOCK_AT, SUPERBLOCK_BYTES } from './superblock.ts'
 
-/** Offsets in bytes: of ext4's superblock in the image, and of its fields in the superblock. */
-const SUPERBLOCK_AT = 1024
-const SUPERBLOCK_BYTES = 1024
+/** Offsets in bytes of the superblock's fields. */
 const STATE_AT = 0x3a
 const IS_CLEAN = 1
 const HAS_ERRORS = 2

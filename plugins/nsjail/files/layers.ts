@@ -12,15 +12,17 @@ export interface Layers {
   localWork: string
 }
 
+const layerNames: Layers = { upper: 'upper', work: 'work', local: 'local', localWork: 'local-work' }
+
 export const toLayers = (disk: string): Layers => ({
-  upper: join(disk, 'upper'),
-  work: join(disk, 'work'),
-  local: join(disk, 'local'),
-  localWork: join(disk, 'local-work'),
+  upper: join(disk, layerNames.upper),
+  work: join(disk, layerNames.work),
+  local: join(disk, layerNames.local),
+  localWork: join(disk, layerNames.localWork),
 })
 
 /** Ids of the jail's root, as the host has them. */
-interface Owner {
+export interface Owner {
   firstUid: number
   firstGid: number
 }
@@ -36,7 +38,8 @@ const expected = [
   { path: 'etc', mode: 0o755 },
 ]
 
-const rootFiles = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf']
+const RESOLVERS = 'etc/resolv.conf'
+const rootFiles = ['etc/hostname', 'etc/hosts', RESOLVERS]
 
 /** Directories where package managers install; made beforehand because the host's own belong to the host's root. */
 const localDirectories = [
@@ -44,26 +47,72 @@ const localDirectories = [
   ...['share/doc', 'share/man', 'share/man/man1', 'share/man/man5', 'share/man/man7', 'share/applications'],
 ]
 
-export interface NewLayers {
-  disk: string
+/** A directory, or with `content` a file, of a new disk. Its path is relative to the disk. */
+export interface LayerEntry {
+  path: string
+  mode: number
+  content?: string
+}
+
+export interface LayersSpec {
   base: string
-  owner: Owner
   isHostBase: boolean
+  /** It lies on layers that have all of it already. */
+  hasLayers?: boolean
 }
 
 /**
- * Fills a new disk, which no jail has seen: the layers, what the base lacks of the expected directories, and with
- * `isHostBase` the directories of /usr/local. Everything belongs to the jail's root.
+ * Lists what a new disk, which no jail has seen, is filled with: the layers, what the base lacks of the expected directories, and
+ * with `isHostBase` the directories of /usr/local. Parents come first.
  */
-export function prepareLayers(newLayers: NewLayers): void {
-  const { disk, owner } = newLayers
-  const layers = toLayers(disk)
-  for (const path of Object.values(layers)) makeDirectory(path, 0o755, owner)
-  for (const { path, mode } of expected) completeDirectory(newLayers, path, mode)
-  for (const path of rootFiles) completeFile(newLayers, path)
-  if (newLayers.isHostBase) {
-    for (const path of listHostLocalDirectories()) makeDirectory(join(layers.local, path), 0o755, owner)
+export function planLayers({ base, isHostBase, hasLayers = false }: LayersSpec): LayerEntry[] {
+  const entries = new Map<string, LayerEntry>()
+  const add = (entry: LayerEntry) => void entries.set(entry.path, entry)
+  const hasInUpper = (path: string) => entries.has(`upper/${path}`)
+  for (const path of Object.values(layerNames)) add({ path, mode: 0o755 })
+  if (hasLayers) return [...entries.values()]
+  for (const { path, mode } of expected) {
+    // A directory that the base has behind a link is left to the base.
+    if (hasLinkAbove(base, path) || findStats(join(base, path))) continue
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+    const inBase = parent ? findStats(join(base, parent)) : undefined
+    if (inBase && !hasInUpper(parent)) add({ path: `upper/${parent}`, mode: inBase.mode & 0o7777 })
+    add({ path: `upper/${path}`, mode })
   }
+  for (const path of rootFiles) {
+    const kind = findStats(join(base, path))
+    // That of a base names the resolvers of the machine where it was made, or is a link to nowhere.
+    const isReplaced = path === RESOLVERS && !isHostBase && !kind?.isDirectory()
+    if (hasLinkAbove(base, path) || (kind && !isReplaced && (kind.size > 0 || !kind.isFile()))) continue
+    const parent = path.slice(0, path.lastIndexOf('/'))
+    if (!hasInUpper(parent)) add({ path: `upper/${parent}`, mode: 0o755 })
+    add({ path: `upper/${path}`, mode: 0o644, content: plainFiles[path] ?? '' })
+  }
+  if (isHostBase) for (const path of listHostLocalDirectories()) add({ path: `local/${path}`, mode: 0o755 })
+  return [...entries.values()]
+}
+
+/** Fills a new disk as planned. */
+export function makeLayers(disk: string, plan: readonly LayerEntry[]): void {
+  for (const { path, mode, content } of plan) {
+    const target = join(disk, path)
+    if (content === undefined) mkdirSync(target, { mode })
+    else writeFileSync(target, content, { mode, flag: 'wx' })
+    // The call before obeys the server's umask; this does not.
+    chmodSync(target, mode)
+  }
+}
+
+/** Gives a new disk to the jail's root. Its `upper`, which a plan begins with, is the last that changes. */
+export function ownLayers(disk: string, plan: readonly LayerEntry[], { firstUid, firstGid }: Owner): void {
+  for (const { path } of plan.toReversed()) chownSync(join(disk, path), firstUid, firstGid)
+}
+
+/** Fills a directory that is a new disk. Everything belongs to the jail's root. */
+export function prepareLayers({ disk, owner, ...spec }: LayersSpec & { disk: string; owner: Owner }): void {
+  const plan = planLayers(spec)
+  makeLayers(disk, plan)
+  ownLayers(disk, plan, owner)
 }
 
 /** Empties the overlays' work directories: what a failed file system has left there keeps overlays read-only. No jail may run. */
@@ -76,36 +125,15 @@ export async function renewWork(disk: string, owner: Owner): Promise<void> {
 }
 
 /**
- * Throws when a jail has replaced a directory that is mounted over: nsjail, as the host's root or user, would follow a link
- * there. To be called while no process of the jail runs.
+ * Throws when a jail has replaced a directory that is mounted over: nsjail, as the host's root or user, would follow a link there.
+ * The uppermost layer comes first. To be called while no process of the jail runs.
  */
-export function checkMountTargets(upper: string, base: string, targets: readonly string[]): void {
+export function checkMountTargets(layers: readonly string[], targets: readonly string[]): void {
   for (const target of targets) {
-    const kind = findStats(join(upper, target)) ?? findStats(join(base, target))
+    const kind = layers.map(layer => findStats(join(layer, target))).find(each => each !== undefined)
     if (kind?.isDirectory()) continue
     throw new ApiError('sandbox_unavailable', `${target} in the sandbox is not a directory, so it cannot start.`)
   }
-}
-
-/** Makes a directory that the base lacks. A directory that the base has behind a link is left to the base. */
-function completeDirectory({ disk, base, owner }: NewLayers, path: string, mode: number): void {
-  const { upper } = toLayers(disk)
-  if (hasLinkAbove(base, path) || findStats(join(base, path))) return
-  const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
-  const inBase = parent ? findStats(join(base, parent)) : undefined
-  if (inBase && !findStats(join(upper, parent))) makeDirectory(join(upper, parent), inBase.mode & 0o7777, owner)
-  makeDirectory(join(upper, path), mode, owner)
-}
-
-function completeFile({ disk, base, owner }: NewLayers, path: string): void {
-  const { upper } = toLayers(disk)
-  const content = plainFiles[path] ?? ''
-  const kind = findStats(join(base, path))
-  if (hasLinkAbove(base, path) || (kind && (kind.size > 0 || !kind.isFile()))) return
-  const parent = path.slice(0, path.lastIndexOf('/'))
-  if (!findStats(join(upper, parent))) makeDirectory(join(upper, parent), 0o755, owner)
-  writeFileSync(join(upper, path), content, { mode: 0o644, flag: 'wx' })
-  chownSync(join(upper, path), owner.firstUid, owner.firstGid)
 }
 
 function hasLinkAbove(base: string, path: string): boolean {

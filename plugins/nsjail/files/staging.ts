@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, rmdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Descriptor } from '../../../src/descriptor.ts'
 import { type EnvironmentPaths, stagingRoot } from '../host/layout.ts'
@@ -11,10 +11,13 @@ import { devices } from '../jail/config.ts'
  */
 export interface StagingMounts {
   base: string
+  /** The disks of snapshots, in the order of the record. */
+  layers: readonly string[]
   disk: string
   guest: string
   empty: string
   devices: string
+  bootId: string
 }
 
 const SIZE_KB = 64
@@ -23,7 +26,11 @@ const SIZE_KB = 64
 export const HOST_DEVICES = '/dev'
 
 /** Mounts an empty staging directory. `firstId` is the jail's root: only it and the host's root can look in. */
-export function openStaging(paths: Pick<EnvironmentPaths, 'staging'>, firstId: number): StagingMounts {
+export function openStaging(
+  paths: Pick<EnvironmentPaths, 'staging'>,
+  firstId: number,
+  layerCount: number,
+): StagingMounts {
   if (mkdirSync(stagingRoot, { recursive: true })) chmodSync(stagingRoot, 0o711)
   closeStaging(paths)
   mkdirSync(paths.staging, { mode: 0o700 })
@@ -35,8 +42,18 @@ export function openStaging(paths: Pick<EnvironmentPaths, 'staging'>, firstId: n
   }
   const below = (name: string) => join(paths.staging, name)
   const directories = { base: below('base'), disk: below('disk'), guest: below('guest'), empty: below('empty') }
-  for (const path of Object.values(directories)) mkdirSync(path, { mode: 0o755 })
-  return { ...directories, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
+  // Many of them are to fit into the options of one mount.
+  const layers = Array.from({ length: layerCount }, (_, index) => below(`${index}`))
+  for (const path of [...Object.values(directories), ...layers]) mkdirSync(path, { mode: 0o755 })
+  const bootId = writeBootId(below('boot_id'))
+  return { ...directories, layers, bootId, devices: makeDevices(below('dev')) ?? HOST_DEVICES }
+}
+
+/** Writes what one start of a jail has as the id of its boot. Returns the path. */
+export function writeBootId(path: string): string {
+  rmSync(path, { force: true })
+  writeFileSync(path, `${crypto.randomUUID()}\n`, { mode: 0o444 })
+  return path
 }
 
 /** Makes device nodes for one jail, so that it shares no lock and no watch with the host. Undefined when root may not make nodes. */

@@ -18,7 +18,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { TarEntry } from './tar.ts'
+import type { TarEntry } from '../../../src/disk/read-tar.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 

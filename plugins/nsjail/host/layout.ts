@@ -11,6 +11,8 @@ export interface Host {
   uid: number
   gid: number
   diskSpace?: DiskSpace | undefined
+  /** How many snapshots may lie below each other. */
+  maxLayers: number
   log(line: string): void
 }
 
@@ -22,9 +24,11 @@ export interface EnvironmentPaths {
   socket: string
   config: string
   log: string
-  /** Written by the launcher before it becomes nsjail: its pid, and the `key`. */
+  /** The pid of nsjail, and the `key`. */
   pid: string
   key: string
+  /** There while it is a spare. */
+  spare: string
   cgroup: string
   /** File system image that is the environment's disk, if images can be mounted here. */
   image: string
@@ -57,10 +61,45 @@ export function realDataDirectory(path: string): string {
 
 export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory, 'sandboxes')
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
+
+/** Name in the trash of what an environment was. */
+export const newTrashName = (id: string) => `${id}.${crypto.randomUUID()}`
+export const environmentOfTrash = (name: string) => name.split('.')[0] ?? ''
+
 export const preparedDisksDirectory = (dataDirectory: string) => join(dataDirectory, 'spare')
 
 export const hostBaseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
 export const namedBasesDirectory = (dataDirectory: string) => join(dataDirectory, 'bases')
+
+/** Where the files of a snapshot are. Nothing in there changes once it is there. */
+export interface SnapshotPaths {
+  id: string
+  directory: string
+  record: string
+  /** The disk, as an image or as a directory. */
+  image: string
+  diskDirectory: string
+}
+
+export const snapshotsDirectory = (dataDirectory: string) => join(dataDirectory, 'snapshots')
+
+const DRAFT_PREFIX = '.draft-'
+export const newSnapshotDraft = (dataDirectory: string) =>
+  join(snapshotsDirectory(dataDirectory), `${DRAFT_PREFIX}${crypto.randomUUID()}`)
+export const isSnapshotDraft = (name: string) => name.startsWith(DRAFT_PREFIX)
+
+export function getSnapshotPaths(dataDirectory: string, id: string): SnapshotPaths {
+  if (!isSafeId(id)) throw new Error('the id of the snapshot is not safe as a file name')
+  return toSnapshotPaths(id, join(snapshotsDirectory(dataDirectory), id))
+}
+
+export const toSnapshotPaths = (id: string, directory: string): SnapshotPaths => ({
+  id,
+  directory,
+  record: join(directory, 'meta.json'),
+  image: join(directory, 'disk.img'),
+  diskDirectory: join(directory, 'box'),
+})
 
 const PROBE_PREFIX = '.probe-'
 export const newProbeName = () => `${PROBE_PREFIX}${crypto.randomUUID()}`
@@ -78,6 +117,7 @@ export function getEnvironmentPaths(dataDirectory: string, id: string): Environm
     config: join(directory, 'jail.cfg'),
     log: join(directory, 'log'),
     pid: join(directory, 'pid'),
+    spare: join(directory, 'spare'),
     image: join(directory, 'disk.img'),
     diskDirectory: join(directory, 'box'),
     key,

@@ -1,12 +1,23 @@
-import { dlopen, FFIType, ptr, read } from 'bun:ffi'
-import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
-import { constants as system } from 'node:os'
+import { ptr } from 'bun:ffi'
+import { chmodSync, closeSync, constants, openSync, readSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type Descriptor, ownDescriptor } from '../../../src/descriptor.ts'
+import { checked, LinuxError, libc, text } from './libc.ts'
 
 const SYS_MOVE_MOUNT = 429
 const SYS_OPEN_TREE = 428
 const SYS_MOUNT_SETATTR = 442
+const SYS_FSOPEN = 430
+const SYS_FSCONFIG = 431
+const SYS_FSMOUNT = 432
+const FSOPEN_CLOEXEC = 1
+const FSMOUNT_CLOEXEC = 1
+const FSCONFIG_SET_FLAG = 0
+const FSCONFIG_SET_STRING = 1
+const FSCONFIG_CMD_CREATE = 6
+const MOUNT_ATTR_NOSUID = 2
+const MOUNT_ATTR_NODEV = 4
+const MOUNT_ATTR_NOATIME = 16
 const AT_FDCWD = -100
 const AT_EMPTY_PATH = 0x1000
 const OPEN_TREE_CLONE = 1
@@ -23,49 +34,6 @@ const SOCK_STREAM = 1
 const SOCK_CLOEXEC = 0x80000
 const BACKLOG = 128
 
-/** A Linux call that failed; `code` is the name of its errno. */
-class LinuxError extends Error {
-  override readonly name = 'LinuxError'
-
-  constructor(
-    call: string,
-    readonly code: string,
-  ) {
-    super(`${call}: ${code}`)
-  }
-}
-
-/** Opens libc at the first call: a server that runs no jail never does. */
-const libc = lazy(() => {
-  const { i32, i64, u32, u64, pointer } = FFIType
-  return dlopen('libc.so.6', {
-    syscall: { args: [i64, i64, i64, i64, i64, i64], returns: i64 },
-    mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
-    umount2: { args: [pointer, i32], returns: i32 },
-    socket: { args: [i32, i32, i32], returns: i32 },
-    bind: { args: [i32, pointer, u32], returns: i32 },
-    listen: { args: [i32, i32], returns: i32 },
-    __errno_location: { args: [], returns: pointer },
-  }).symbols
-})
-
-function lazy<T extends object>(open: () => T): () => T {
-  let opened: T | undefined
-  return () => {
-    opened ??= open()
-    return opened
-  }
-}
-
-function checked(call: string, result: number | bigint): number {
-  if (result >= 0) return Number(result)
-  const location = libc().__errno_location()
-  const number = location ? read.i32(location) : 0
-  const code = Object.entries(system.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
-  throw new LinuxError(call, code)
-}
-
-const text = (value: string) => Buffer.from(`${value}\0`)
 const empty = text('')
 
 const SYS_MKNODAT = process.arch === 'arm64' ? 33 : 259
@@ -105,6 +73,44 @@ export interface CloneOptions {
   userNamespace?: Descriptor
 }
 
+const LOG_BYTES = 4096
+
+/**
+ * Mounts the ext4 file system of a block device. The mount is not in the tree yet: it ends with its descriptor unless it is
+ * attached. `/proc/self/fd/N` is a path to it.
+ */
+export function mountExt4(device: string, { readOnly = false }: Pick<CloneOptions, 'readOnly'> = {}): Descriptor {
+  const type = text('ext4')
+  const opened = checked('fsopen', libc().syscall(SYS_FSOPEN, ptr(type), FSOPEN_CLOEXEC, 0, 0, 0))
+  const context = ownDescriptor(opened)
+  try {
+    const set = (command: number, key: Buffer | undefined, value?: Buffer) => {
+      const [name, content] = [key ? ptr(key) : 0, value ? ptr(value) : 0]
+      const result = libc().syscall(SYS_FSCONFIG, context.number, command, name, content, 0)
+      if (result < 0) checked(`mount ${device}${readProblem(context)}`, result)
+    }
+    set(FSCONFIG_SET_STRING, text('source'), text(device))
+    for (const option of readOnly ? ['ro'] : ['noinit_itable', 'discard']) set(FSCONFIG_SET_FLAG, text(option))
+    set(FSCONFIG_CMD_CREATE, undefined)
+    const attributes =
+      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME | (readOnly ? Number(MOUNT_ATTR_RDONLY) : 0)
+    const result = libc().syscall(SYS_FSMOUNT, context.number, FSMOUNT_CLOEXEC, attributes, 0, 0)
+    return ownDescriptor(checked(`fsmount ${device}`, result))
+  } finally {
+    context.close()
+  }
+}
+
+/** What the kernel says about the last call that failed, for a line. */
+function readProblem(context: Descriptor): string {
+  const line = Buffer.alloc(LOG_BYTES)
+  try {
+    return ` (${line.toString('utf8', 0, readSync(context.number, line)).trim()})`
+  } catch {
+    return ''
+  }
+}
+
 /** Clones the mount of a directory. The clone is not in the tree yet: it ends with its descriptor unless it is attached. */
 export function cloneMount(path: string, { readOnly = false, userNamespace }: CloneOptions = {}): Descriptor {
   const source = text(path)
@@ -112,6 +118,15 @@ export function cloneMount(path: string, { readOnly = false, userNamespace }: Cl
   const tree = ownDescriptor(
     checked(`open_tree ${path}`, libc().syscall(SYS_OPEN_TREE, AT_FDCWD, ptr(source), flags, 0, 0)),
   )
+  return restrictMount(tree, path, { readOnly, ...(userNamespace && { userNamespace }) })
+}
+
+/** Restricts a mount that is not in the tree yet, and shifts the ids of its files. Closes it when that fails. */
+export function restrictMount(
+  tree: Descriptor,
+  path: string,
+  { readOnly = false, userNamespace }: CloneOptions,
+): Descriptor {
   const set = (readOnly ? MOUNT_ATTR_RDONLY : 0n) | (userNamespace === undefined ? 0n : MOUNT_ATTR_IDMAP)
   if (set === 0n) return tree
   try {

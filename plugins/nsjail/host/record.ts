@@ -1,11 +1,19 @@
 import { existsSync, renameSync } from 'node:fs'
 import { readFile, realpath, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
+import { isSafeId } from '../../../src/guest/host/guest-backend.ts'
 import type { Limits } from '../../../src/plugin-api/index.ts'
 import { codeOf } from '../../../src/read/error-code.ts'
 import { isObject, objectOf, parseJson } from '../../../src/read/json.ts'
 import type { EnvironmentPaths } from './layout.ts'
 import { isUserIdRange, type UserIdRange } from './user-ids.ts'
+
+/** A snapshot whose files lie below what an environment has written. */
+export interface Layer {
+  snapshotId: string
+  /** Whose ids its files have. Undefined when an ordinary user's server took it. */
+  userIdRange?: UserIdRange
+}
 
 /** Properties that an environment keeps. The record is written last; a directory without one is an unfinished create and is deleted. */
 export interface EnvironmentRecord {
@@ -18,22 +26,28 @@ export interface EnvironmentRecord {
   /** Its disk is an image of the size that is the limit. */
   hasImage: boolean
   limits: Limits
+  /** What lies between its base and its disk, the newest first. */
+  layers: readonly Layer[]
 }
+
+/** Where a record is: an environment's, or a snapshot's. */
+type RecordPaths = Pick<EnvironmentPaths, 'id' | 'directory' | 'record'>
 
 const VERSION = 1
 const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 
 /** Writes a draft of the record. The environment exists once the returned function has renamed the draft. */
-export async function draftRecord(paths: EnvironmentPaths, record: EnvironmentRecord): Promise<() => void> {
+export async function draftRecord(paths: RecordPaths, record: EnvironmentRecord): Promise<() => void> {
   const draft = `${paths.record}.new`
   const { userIdRange: slot, base, isHostBase: host, hasImage: image, limits } = record
-  const text = `${JSON.stringify({ version: VERSION, id: paths.id, slot, base, host, image, limits })}\n`
+  const layers = record.layers.length > 0 ? record.layers : undefined
+  const text = `${JSON.stringify({ version: VERSION, id: paths.id, slot, base, host, image, limits, layers })}\n`
   await writeFile(draft, text, { mode: 0o600, flush: true })
   return () => renameSync(draft, paths.record)
 }
 
 /** Undefined when the environment does not exist. Throws when its record is damaged. */
-export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRecord | undefined> {
+export async function readRecord(paths: RecordPaths): Promise<EnvironmentRecord | undefined> {
   const content = await readFile(paths.record, 'utf8').catch(error => {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error
@@ -45,7 +59,7 @@ export async function readRecord(paths: EnvironmentPaths): Promise<EnvironmentRe
 }
 
 /** Finds a base in this data directory whose recorded path is that of the data directory that it was moved or copied from. */
-async function relocateBase(paths: EnvironmentPaths, base: string): Promise<string> {
+async function relocateBase(paths: RecordPaths, base: string): Promise<string> {
   const [parent, former] = [basename(dirname(base)), dirname(dirname(base))]
   // The operator may have a directory of such a name too.
   const isFormer = !existsSync(former) || existsSync(join(former, 'threadbox.db'))
@@ -55,12 +69,33 @@ async function relocateBase(paths: EnvironmentPaths, base: string): Promise<stri
 }
 
 function parseRecord(content: string, id: string): EnvironmentRecord | undefined {
-  const { version, id: named, slot, base, host, image, limits: given } = objectOf(parseJson(content)) ?? {}
+  const {
+    version,
+    id: named,
+    slot,
+    base,
+    host,
+    image,
+    limits: given,
+    layers: below,
+  } = objectOf(parseJson(content)) ?? {}
   if (version !== VERSION || named !== id) return undefined
   if (slot !== undefined && !isUserIdRange(slot)) return undefined
   if (typeof base !== 'string' || !isAbsolute(base) || typeof host !== 'boolean' || typeof image !== 'boolean') return
-  const limits = parseLimits(given)
-  return limits && { ...(slot !== undefined && { userIdRange: slot }), base, isHostBase: host, hasImage: image, limits }
+  const [limits, layers] = [parseLimits(given), parseLayers(below)]
+  const range = slot === undefined ? undefined : { userIdRange: slot }
+  return limits && layers && { ...range, base, isHostBase: host, hasImage: image, limits, layers }
+}
+
+function parseLayers(value: unknown = []): Layer[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const layers = value.flatMap((each: unknown) => {
+    const { snapshotId, userIdRange } = objectOf(each) ?? {}
+    if (typeof snapshotId !== 'string' || !isSafeId(snapshotId)) return []
+    if (userIdRange === undefined) return [{ snapshotId }]
+    return isUserIdRange(userIdRange) ? [{ snapshotId, userIdRange }] : []
+  })
+  return layers.length === value.length ? layers : undefined
 }
 
 function parseLimits(value: unknown): Limits | undefined {

@@ -34,7 +34,8 @@ export interface Cgroups {
 /** Whether all controllers have one tree (version 2), or one tree each (version 1). */
 const isUnified = () => existsSync(join(ROOT, 'cgroup.controllers'))
 
-const cgroupDirectory = (controller: Controller, id: string) =>
+/** Where a controller keeps the cgroup of this id. */
+export const cgroupDirectory = (controller: Controller, id: string) =>
   isUnified() ? join(ROOT, PARENT, id) : join(ROOT, controller, PARENT, id)
 
 /**
@@ -105,11 +106,25 @@ const probePrefix = (dataDirectory: string) => `probe-${Bun.hash(realpathSync(da
 
 /** Kills the processes in an environment's cgroups and removes the cgroups. Rejects when they stay busy. */
 export async function removeCgroups(id: string): Promise<void> {
-  const directories = new Set(controllers.map(controller => cgroupDirectory(controller, id)))
-  for (const directory of directories) {
-    if (existsSync(directory)) await remove(directory)
+  for (const directory of listCgroups(id)) await remove(directory)
+}
+
+/** Kills the processes in an environment's cgroups; resolves when they have ended. Rejects when they do not. */
+export async function emptyCgroups(id: string): Promise<void> {
+  const deadline = performance.now() + REMOVE_WITHIN_MS
+  for (const directory of listCgroups(id)) {
+    while ((await readText(join(directory, 'cgroup.procs'))) !== '') {
+      if (performance.now() > deadline) throw new Error(`processes in ${directory} do not end`)
+      await killAll(directory)
+      await Bun.sleep(REMOVE_POLL_MS)
+    }
   }
 }
+
+const listCgroups = (id: string): string[] =>
+  [...new Set(controllers.map(controller => cgroupDirectory(controller, id)))].filter(existsSync)
+
+const readText = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
 
 /**
  * Moves the other processes of a jail that an earlier version started, whose cgroups had the bare id as their name. Processes of
@@ -158,7 +173,7 @@ async function remove(directory: string): Promise<void> {
 async function killAll(directory: string): Promise<void> {
   const atOnce = join(directory, 'cgroup.kill')
   if (existsSync(atOnce)) return writeFile(atOnce, '1')
-  const pids = await readFile(join(directory, 'cgroup.procs'), 'utf8').catch(() => '')
+  const pids = await readText(join(directory, 'cgroup.procs'))
   for (const pid of pids.split('\n').map(Number).filter(Boolean)) kill(pid)
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { rootCapabilities } from '../../../src/guest/host/root-capabilities.ts'
+import { SERVER_LISTENS_VARIABLE } from '../../../src/guest/wire/proxy-variables.ts'
 import { assertLayerPaths } from './layer-path.ts'
 import { seccompPolicy } from './seccomp.ts'
 import type { Shown } from './shown.ts'
@@ -18,24 +19,28 @@ export interface IdMapping {
 
 export interface JailSpec {
   ids: IdMapping
-  /** Host directories: the root's layers, and the guest's files. */
-  lower: string
+  /** Host directories: the root's layers, of those below the uppermost first, and the guest's files. */
+  lowers: readonly string[]
   upper: string
   work: string
   guest: string
   /** An empty directory: a read-only overlay needs two layers. */
   empty: string
+  /** A file with an id that no other start of any jail has. */
+  bootId: string
   /** Directory of the device nodes that the jail gets. */
   devices: string
   /** Directories of the host that are shown read-only at their own path. */
   shown: readonly Shown[]
   /** Layers over the host's /usr/local, so that programs can be installed there. */
-  local?: { upper: string; work: string }
+  local?: { lowers: readonly string[]; upper: string; work: string }
   /** Limit for each of the jail's users. Undefined when a cgroup limits processes. */
   processesPerUser?: number
   /** Number of processes for commands; the guest keeps the rest of the limit for its threads. */
   processes?: number
   fileSizeMb?: number
+  /** The server listens at the proxy's address inside, not the guest. */
+  serverListens?: boolean
   command: readonly string[]
 }
 
@@ -58,6 +63,9 @@ export const devices = [
 
 /** Files of /proc that reveal the host. Not every kernel has each of them. */
 const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
+
+/** Programs that keep something until the next boot compare it: what they had in memory is gone with each start of the jail. */
+const BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 /** The kernel allows a few thousand for all jails together. */
 const MAX_TERMINALS = 128
@@ -91,13 +99,15 @@ export function jailConfig(spec: JailSpec): string {
     ...rootCapabilities.map(name => `cap: "CAP_${name}"`),
     ...environment.map(variable => `envar: ${quote(variable)}`),
     ...(processes === undefined ? [] : [`envar: ${quote(`THREADBOX_PROCESSES=${processes}`)}`]),
-    overlay('/', spec.lower, spec.upper, spec.work),
+    ...(spec.serverListens ? [`envar: ${quote(`${SERVER_LISTENS_VARIABLE}=1`)}`] : []),
+    overlay('/', spec.lowers, spec.upper, spec.work),
     ...spec.shown.map(({ path, isOverlay }) =>
       isOverlay ? readOnlyOverlay(path, path, spec.empty) : bind(path, path, 'rw: false nosuid: true nodev: true'),
     ),
-    ...(local ? [overlay('/usr/local', '/usr/local', local.upper, local.work)] : []),
+    ...(local ? [overlay('/usr/local', [...local.lowers, '/usr/local'], local.upper, local.work)] : []),
     'mount { dst: "/proc" fstype: "proc" rw: false nosuid: true nodev: true noexec: true }',
     ...masked.filter(existsSync).map(path => bind(`${spec.devices}/null`, path, 'rw: true mandatory: false')),
+    bind(spec.bootId, BOOT_ID, 'rw: false nosuid: true nodev: true noexec: true mandatory: false'),
     'mount { dst: "/dev" fstype: "tmpfs" options: "size=64k,mode=755" rw: true nosuid: true noexec: true }',
     ...devices.map(({ name }) =>
       bind(`${spec.devices}/${name}`, `/dev/${name}`, `rw: true mandatory: ${name !== 'tty'}`),
@@ -114,9 +124,9 @@ export function jailConfig(spec: JailSpec): string {
 }
 
 /** Without `userxattr`, a jail with its own user namespace cannot remove files of the lower layer. */
-function overlay(target: string, lower: string, upper: string, work: string): string {
-  assertLayerPaths(lower, upper, work)
-  const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},userxattr`
+function overlay(target: string, lowers: readonly string[], upper: string, work: string): string {
+  assertLayerPaths(...lowers, upper, work)
+  const options = `lowerdir=${lowers.join(':')},upperdir=${upper},workdir=${work},userxattr`
   return `mount { dst: ${quote(target)} fstype: "overlay" rw: true options: ${quote(options)} }`
 }
 

@@ -1,0 +1,71 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Descriptor } from '../../../src/descriptor.ts'
+import { MAX_PROXY_CALLS } from '../../../src/guest/wire/requests.ts'
+import { duplicate } from '../host/network-namespace.ts'
+
+/** Connections that are taken in one turn of the event loop: Bun accepts for as long as programs connect. */
+const MAX_PER_TURN = 64
+const PAUSE_MS = 5
+/** Until it is tried again to listen, when there was no free descriptor for it. */
+const RETRY_MS = 100
+
+/**
+ * Takes what programs inside connect to a listening socket; `refuse` ends a connection that is one too many. Closing it closes the
+ * socket, and the signal then cuts what was taken.
+ */
+export function acceptFrom(
+  listening: Descriptor,
+  onConnection: (socket: Socket, signal: AbortSignal) => void,
+  refuse: (socket: Socket) => void,
+): { close(): void } {
+  const ending = new AbortController()
+  const sockets = new Set<Socket>()
+  let server: Server
+  let pause: Timer | undefined
+
+  const take = (socket: Socket) => {
+    socket.on('error', () => socket.destroy())
+    if (sockets.size >= MAX_PROXY_CALLS) return refuse(socket)
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    socket.setNoDelay(true)
+    onConnection(socket, ending.signal)
+  }
+
+  const open = () => {
+    let taken = 0
+    const current = createServer({ allowHalfOpen: true }, socket => {
+      take(socket)
+      if (taken === 0) setImmediate(() => (taken = 0))
+      if (++taken < MAX_PER_TURN) return
+      current.close()
+      openIn(PAUSE_MS)
+    })
+    const number = duplicate(listening)
+    current.on('error', () => openIn(RETRY_MS))
+    current.listen({ fd: number })
+    server = current
+  }
+  /** Connections wait meanwhile at the socket, which stays. */
+  const openIn = (ms: number) => {
+    clearTimeout(pause)
+    pause = setTimeout(() => {
+      try {
+        open()
+      } catch {
+        openIn(RETRY_MS)
+      }
+    }, ms)
+  }
+  open()
+
+  return {
+    close() {
+      clearTimeout(pause)
+      server.close()
+      listening.close()
+      ending.abort()
+      for (const socket of [...sockets]) socket.destroy()
+    },
+  }
+}
