@@ -1,0 +1,42 @@
+import { ApiError } from '../../../src/errors.ts'
+import { getSnapshotPaths, type Host, snapshotsDirectory } from '../host/layout.ts'
+import { type EnvironmentRecord, type Layer, readRecord } from '../host/record.ts'
+
+/** What an environment that is made of a snapshot starts from. */
+export interface SnapshotOrigin {
+  base: string
+  isHostBase: boolean
+  layers: readonly Layer[]
+  /** What is copied onto its disk, because there are as many layers as there may be. */
+  copied?: Layer
+}
+
+/** The options of one mount, which name all layers, are no longer than a page. */
+const OPTION_BYTES = 3800
+
+/** How many layers an environment may have. Those of an ordinary user are named by their paths in the data directory. */
+function findMost({ isRoot, dataDirectory, maxLayers }: Host): number {
+  if (isRoot) return maxLayers
+  const bytes = Buffer.byteLength(`${snapshotsDirectory(dataDirectory)}/snap_${crypto.randomUUID()}/box/upper:`)
+  // The base, and what the jail writes and works in.
+  return Math.max(1, Math.min(maxLayers, Math.floor(OPTION_BYTES / bytes) - 3))
+}
+
+/** Whether the files of a snapshot with so many layers of its own are copied for each environment that is made of it. */
+export const isCopied = (host: Host, layerCount: number): boolean => layerCount + 1 > findMost(host)
+
+/** Throws not_found when there is no such snapshot. */
+export async function findSnapshot(host: Host, snapshotId: string): Promise<SnapshotOrigin> {
+  const record = await readRecord(getSnapshotPaths(host.dataDirectory, snapshotId))
+  if (!record) throw new ApiError('not_found', 'The snapshot has no files any more.')
+  const { base, isHostBase, layers } = record
+  const own = toLayer(snapshotId, record)
+  return isCopied(host, layers.length)
+    ? { base, isHostBase, layers, copied: own }
+    : { base, isHostBase, layers: [own, ...layers] }
+}
+
+const toLayer = (snapshotId: string, { userIdRange }: EnvironmentRecord): Layer => ({
+  snapshotId,
+  ...(userIdRange !== undefined && { userIdRange }),
+})
