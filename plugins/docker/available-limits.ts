@@ -5,6 +5,8 @@ import type { Limits } from '../../src/plugin-api/index.ts'
 import { objectOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineError } from './failure.ts'
+import type { CreatedWith } from './labels.ts'
+import { assertRuntime } from './runtime.ts'
 import { seccompProfile } from './seccomp.ts'
 
 /** Fields of `GET /info` that say whether the engine can set a limit. */
@@ -29,13 +31,27 @@ export interface EngineLimits {
   /** Limits that the engine cannot set, because it lacks their cgroups. */
   findUnlimited(): Promise<(keyof Limits)[]>
   /** Calls `make` with fewer and fewer settings until the engine takes them. Rejects with any other failure. */
-  create(wantsQuota: boolean, make: (settings: EngineSettings) => Promise<void>): Promise<void>
+  create(
+    container: Pick<CreatedWith, 'limits' | 'runtime'>,
+    make: (settings: EngineSettings) => Promise<void>,
+  ): Promise<void>
 }
 
 export function createEngineLimits(engine: DockerEngine, dataDirectory: string): EngineLimits {
-  const profile = seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64')
-  const profileFile = join(dataDirectory, 'docker-seccomp.json')
-  let seccomp: EngineSettings['seccomp'] = profile
+  const profileOf = (runtime?: string) =>
+    seccompProfile(process.arch === 'arm64' ? 'arm64' : 'x64', { ofChoice: runtime !== undefined })
+  const setting = {
+    text: profileOf,
+    file(runtime?: string) {
+      const path = join(dataDirectory, `docker-seccomp${runtime === undefined ? '' : '-of-choice'}.json`)
+      mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
+      writeFileSync(path, profileOf(runtime))
+      return path
+    },
+    none: () => undefined,
+  }
+  /** How the engine takes the profile, as far as its refusals have shown. */
+  let seccomp: keyof typeof setting = 'text'
   let lacksQuota = false
   const info = once(async () => objectOf(await engine.call('GET', '/info')) ?? {})
 
@@ -48,11 +64,7 @@ export function createEngineLimits(engine: DockerEngine, dataDirectory: string):
     }
     const isProfileUnreadable = /opening seccomp profile/i.test(error.message) || /no such file/i.test(error.message)
     if (tried.seccomp === undefined || !isProfileUnreadable || !/seccomp profile/i.test(error.message)) return false
-    if (tried.seccomp === profile) {
-      mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
-      writeFileSync(profileFile, profile)
-      seccomp = profileFile
-    } else seccomp = undefined
+    seccomp = tried.seccomp.startsWith('/') ? 'none' : 'file'
     return true
   }
 
@@ -61,10 +73,11 @@ export function createEngineLimits(engine: DockerEngine, dataDirectory: string):
       const answer = await info()
       return (['memoryMb', 'processes', 'cpus'] as const).filter(name => answer[flags[name]] === false)
     },
-    async create(wantsQuota, make) {
-      const mayHaveQuota = wantsQuota && exactDrivers.includes(String((await info()).Driver))
+    async create({ limits, runtime }, make) {
+      if (runtime !== undefined) await assertRuntime(engine, runtime)
+      const mayHaveQuota = limits.diskMb !== undefined && exactDrivers.includes(String((await info()).Driver))
       for (;;) {
-        const settings: EngineSettings = { hasQuota: mayHaveQuota && !lacksQuota, seccomp }
+        const settings: EngineSettings = { hasQuota: mayHaveQuota && !lacksQuota, seccomp: setting[seccomp](runtime) }
         try {
           return await make(settings)
         } catch (error) {

@@ -9,13 +9,25 @@ import { type CreatedWith, labels } from './labels.ts'
 const VOLUME_INSIDE = '/dev/.threadbox'
 export const guestDirectoryInside = (dataId: string): string => `${VOLUME_INSIDE}/${guestLinkName(dataId)}`
 
+/** What has the image's variables, as JSON. */
+export const ENVIRONMENT_VARIABLE = 'THREADBOX_ENVIRONMENT'
+
 /** A user that no image has; see `withGuest` in guest-volume.ts. */
 const BRIDGE_USER = '65533:65533'
 
 /** Part of the process limit for the guest and the bridge: their threads, and commands that are being started. */
 const OWN_PROCESSES = 64
 const MIB = 1024 * 1024
+const HOSTNAME = 'sandbox'
 const SHARED_MEMORY_BYTES = 64 * MIB
+
+const guestMount = {
+  Type: 'volume',
+  Source: GUEST_VOLUME,
+  Target: VOLUME_INSIDE,
+  ReadOnly: true,
+  VolumeOptions: { NoCopy: true },
+}
 
 export interface ContainerSpec {
   id: string
@@ -24,16 +36,18 @@ export interface ContainerSpec {
   createdWith: CreatedWith
   /** The profile, or its file; undefined for the engine's own. */
   seccomp: string | undefined
+  /** Directories whose volumes begin empty, whatever the image has there. */
+  emptyVolumes?: readonly string[]
 }
 
 export const containerName = (environmentId: string): string => `threadbox-${environmentId}`
 
 /** The body of `POST /containers/create`. It names no path and no network of the engine's host. */
-export function containerBody({ id, dataId, image, createdWith, seccomp }: ContainerSpec): object {
+export function containerBody({ id, dataId, image, createdWith, seccomp, emptyVolumes = [] }: ContainerSpec): object {
   const { memoryMb, processes, cpus, diskMb } = createdWith.limits
   const token = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')
   return {
-    Hostname: 'sandbox',
+    Hostname: HOSTNAME,
     Image: image.id,
     Entrypoint: [...guestCommand(guestDirectoryInside(dataId)), 'container'],
     Cmd: [],
@@ -42,14 +56,20 @@ export function containerBody({ id, dataId, image, createdWith, seccomp }: Conta
     Env: [
       // A name alone removes a variable: the image's variables are for commands, not for the guest and its loader.
       ...Object.keys(image.env),
-      `THREADBOX_ENVIRONMENT=${JSON.stringify(image.env)}`,
+      `${ENVIRONMENT_VARIABLE}=${JSON.stringify(image.env)}`,
       `${TOKEN_VARIABLE}=${token}`,
     ],
     StopSignal: 'SIGKILL',
     Healthcheck: { Test: ['NONE'] },
     Labels: { [labels.data]: dataId, [labels.environment]: id, [labels.createdWith]: JSON.stringify(createdWith) },
     HostConfig: {
+      ...(createdWith.runtime !== undefined && { Runtime: createdWith.runtime }),
       NetworkMode: 'none',
+      // The guest listens there. Nothing of the names that the engine's machine searches in is of use inside.
+      Dns: ['127.0.0.1'],
+      DnsOptions: ['edns0'],
+      DnsSearch: ['.'],
+      ExtraHosts: [`${HOSTNAME}:127.0.0.1`],
       IpcMode: 'private',
       CapDrop: ['ALL'],
       CapAdd: rootCapabilities,
@@ -58,13 +78,8 @@ export function containerBody({ id, dataId, image, createdWith, seccomp }: Conta
       // Read when a guest does not start.
       LogConfig: { Type: 'json-file', Config: { 'max-size': '64k', 'max-file': '1' } },
       Mounts: [
-        {
-          Type: 'volume',
-          Source: GUEST_VOLUME,
-          Target: VOLUME_INSIDE,
-          ReadOnly: true,
-          VolumeOptions: { NoCopy: true },
-        },
+        guestMount,
+        ...emptyVolumes.map(Target => ({ Type: 'volume', Target, VolumeOptions: { NoCopy: true } })),
       ],
       ...(memoryMb !== undefined && { Memory: memoryMb * MIB, MemorySwap: memoryMb * MIB }),
       ...(processes !== undefined && { PidsLimit: processes + OWN_PROCESSES }),
@@ -86,4 +101,37 @@ export const bridgeBody = (guestDirectory: string): object => ({
   User: BRIDGE_USER,
   WorkingDir: '/',
   Cmd: [...guestCommand(guestDirectory), 'bridge'],
+})
+
+export const redirectorName = (container: string): string => `${container}-network`
+
+/**
+ * The body of `POST /containers/create` for what redirects connections in the network of a container. It shares nothing else with
+ * it, so nothing inside can meddle with what has more rights.
+ */
+export const redirectorBody = (container: string, image: Image, dataId: string): object => ({
+  Image: image.id,
+  // The image's are not for it.
+  Env: Object.keys(image.env),
+  Entrypoint: [...guestCommand(guestDirectoryInside(dataId)), 'redirect'],
+  Cmd: [],
+  User: '0:0',
+  WorkingDir: '/',
+  AttachStdout: true,
+  AttachStderr: true,
+  StopSignal: 'SIGKILL',
+  Healthcheck: { Test: ['NONE'] },
+  Labels: { [labels.data]: dataId },
+  HostConfig: {
+    NetworkMode: `container:${container}`,
+    AutoRemove: true,
+    ReadonlyRootfs: true,
+    // It changes settings of its network below /proc/sys.
+    ReadonlyPaths: [],
+    CapDrop: ['ALL'],
+    CapAdd: ['NET_ADMIN'],
+    SecurityOpt: ['no-new-privileges'],
+    LogConfig: { Type: 'none' },
+    Mounts: [guestMount],
+  },
 })

@@ -1,14 +1,17 @@
-import type { Duplex } from 'node:stream'
 import { messageOf } from '../../src/errors.ts'
-import type { GuestConnection } from '../../src/guest/host/connect.ts'
-import type { Limits } from '../../src/plugin-api/index.ts'
+import type { Outlets } from '../../src/guest/host/outlets.ts'
+import type { EnvironmentSpec, Limits } from '../../src/plugin-api/index.ts'
 import type { EngineLimits } from './available-limits.ts'
-import { containerBody, containerName, guestDirectoryInside } from './container.ts'
+import { containerBody, containerName } from './container.ts'
 import type { DockerEngine } from './engine.ts'
 import type { GuestVolume } from './guest-volume.ts'
-import type { Images } from './image.ts'
+import type { Image, Images } from './image.ts'
 import type { CreatedWith } from './labels.ts'
-import { removeContainer, startContainer } from './start.ts'
+import type { JoinedGuest } from './redirect.ts'
+import { removeContainer } from './remove-container.ts'
+import { startContainer } from './start.ts'
+
+const FILLED_WITHIN_MS = 3_600_000
 
 /** What a data directory has on an engine: its id there, and its guest's volume. */
 export interface Installation {
@@ -22,16 +25,28 @@ export interface ContainerDependencies extends Installation {
   engineLimits: EngineLimits
 }
 
+/** An image that is there, and what its volumes begin with. */
+export interface ContainerOrigin {
+  /** The name that the container is said to be of. */
+  name: string
+  image: Image
+  /** Undefined where the container may have the server's own. */
+  runtime?: string
+  volumes: readonly { path: string; archive: string }[]
+}
+
 export interface ContainerRequest {
-  image: string
+  image: string | ContainerOrigin
+  runtime: string | undefined
   limits: Limits
-  onProxy(socket: Duplex): void
+  outlets: Outlets
+  onProgress?: EnvironmentSpec['onProgress']
 }
 
 export interface CreatedContainer {
   createdWith: CreatedWith
   imageId: string
-  connection: GuestConnection
+  guest: JoinedGuest
 }
 
 /** Creates a container, pulls its image first if need be, and waits until its guest answers. A failure may leave the container. */
@@ -40,35 +55,46 @@ export async function createContainer(
   id: string,
   wanted: ContainerRequest,
 ): Promise<CreatedContainer> {
-  const { engine, images, engineLimits, dataId, guest } = dependencies
-  const { limits, onProxy } = wanted
+  const { engine, images, engineLimits, dataId, guest: volume } = dependencies
+  const { limits, runtime, outlets, onProgress } = wanted
   const name = containerName(id)
-  const image = await images.get(wanted.image)
+  const origin =
+    typeof wanted.image === 'string'
+      ? { name: wanted.image, image: await images.get(wanted.image, onProgress), volumes: [] }
+      : wanted.image
+  const { image } = origin
+  onProgress?.({ message: 'starting the container' })
   const createdWith: CreatedWith = {
-    image: wanted.image,
+    image: origin.name,
     limits,
+    ...(runtime !== undefined && { runtime }),
     hasQuota: false,
     hasSeccomp: false,
     hasVolumes: image.volumes.length > 0,
     unlimited: await engineLimits.findUnlimited(),
   }
   const start = async () => {
-    await guest.install(image.id)
-    await engineLimits.create(limits.diskMb !== undefined, async ({ hasQuota, seccomp }) => {
+    await volume.install(image.id)
+    await engineLimits.create(createdWith, async ({ hasQuota, seccomp }) => {
       Object.assign(createdWith, { hasQuota, hasSeccomp: seccomp !== undefined } satisfies Partial<CreatedWith>)
-      const body = containerBody({ id, dataId, image, createdWith, seccomp })
+      const emptyVolumes = origin.volumes.map(({ path }) => path)
+      const body = containerBody({ id, dataId, image, createdWith, seccomp, emptyVolumes })
       await engine.call('POST', '/containers/create', { query: { name }, body })
     })
-    return await startContainer({ engine, container: name, guestDirectory: guestDirectoryInside(dataId), onProxy })
+    for (const { path, archive } of origin.volumes) {
+      const request = { query: { path }, archive: Bun.file(archive).stream(), timeoutMs: FILLED_WITHIN_MS }
+      await engine.call('PUT', `/containers/${name}/archive`, request)
+    }
+    return await startContainer({ engine, container: name, imageId: image.id, dataId, runtime, outlets })
   }
-  const connection = await start().catch(async error => {
+  const guest = await start().catch(async error => {
     if (!isGuestMissing(error)) throw error
     // The volume was removed since it was filled, or a loss of power has left empty files in it.
     await removeContainer(engine, name)
-    guest.forget()
+    volume.forget()
     return await start()
   })
-  return { createdWith, imageId: image.id, connection }
+  return { createdWith, imageId: image.id, guest }
 }
 
 const isGuestMissing = (error: unknown): boolean => {

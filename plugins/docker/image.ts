@@ -1,4 +1,5 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
+import type { EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { objectOf, parseJson } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 import { EngineLost, isMissing } from './failure.ts'
@@ -17,25 +18,39 @@ const reference = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$/
 /** Gets images; concurrent calls for one image pull it once. */
 export interface Images {
   /** Pulls an image that the engine lacks. Throws invalid_request when no such image exists, sandbox_unavailable when the pull fails. */
-  get(name: string): Promise<Image>
+  get(name: string, onProgress?: OnProgress): Promise<Image>
+}
+
+type OnProgress = NonNullable<EnvironmentSpec['onProgress']>
+
+/** A pull that goes on, and those that see how far it is. */
+interface Pull {
+  done: Promise<void>
+  watchers: Set<OnProgress>
 }
 
 /** `signal` ends pulls. */
 export function createImages(engine: DockerEngine, log: (line: string) => void, signal: AbortSignal): Images {
-  const pulls = new Map<string, Promise<void>>()
-  const pullOnce = (name: string) => {
-    const pulling = pulls.get(name) ?? pull(engine, name, log, signal).finally(() => pulls.delete(name))
+  const pulls = new Map<string, Pull>()
+  const begin = (name: string): Pull => {
+    const watchers = new Set<OnProgress>()
+    const tell: OnProgress = progress => watchers.forEach(watch => void watch(progress))
+    return { watchers, done: pull(engine, name, { log, signal, tell }).finally(() => pulls.delete(name)) }
+  }
+  const pullOnce = async (name: string, onProgress?: OnProgress) => {
+    const pulling = pulls.get(name) ?? begin(name)
     pulls.set(name, pulling)
-    return pulling
+    if (onProgress) pulling.watchers.add(onProgress)
+    await pulling.done
   }
 
   return {
-    async get(name) {
+    async get(name, onProgress) {
       if (!reference.test(name) || name.includes('..'))
         throw new ApiError('invalid_request', `${name} is not a valid name of an image.`)
       const present = await findImage(engine, name)
       if (present) return present
-      await pullOnce(name)
+      await pullOnce(name, onProgress)
       const pulled = await findImage(engine, name)
       if (!pulled)
         throw new ApiError('sandbox_unavailable', `The image ${name} was pulled, but the engine does not list it.`)
@@ -65,6 +80,7 @@ function toImage(answer: unknown): Image {
 }
 
 const LOG_EVERY_MS = 5000
+const TELL_EVERY_MS = 250
 const MAX_LINE_LENGTH = 64 * 1024
 const MAX_LAYERS = 512
 
@@ -72,17 +88,17 @@ const MAX_LAYERS = 512
 async function pull(
   engine: DockerEngine,
   name: string,
-  log: (line: string) => void,
-  signal: AbortSignal,
+  { log, signal, tell }: { log(line: string): void; signal: AbortSignal; tell: OnProgress },
 ): Promise<void> {
+  const message = `pulling the image ${name}`
   const layers = new Map<string, { current: number; total: number }>()
-  const describe = () => {
-    const sizes = [...layers.values()]
-    const sum = (field: 'current' | 'total') => Math.round(sizes.reduce((all, size) => all + size[field], 0) / 1e6)
-    return sizes.length > 0 ? `: ${sum('current')} of ${sum('total')} MB` : ''
-  }
-  log(`pulling the image ${name}`)
-  const timer = setInterval(() => log(`pulling the image ${name}${describe()}`), LOG_EVERY_MS)
+  const sum = (field: 'current' | 'total') => [...layers.values()].reduce((all, size) => all + size[field], 0)
+  const toMb = (bytes: number) => Math.round(bytes / 1e6)
+  const describe = () => (layers.size > 0 ? `: ${toMb(sum('current'))} of ${toMb(sum('total'))} MB` : '')
+  let toldAt = 0
+  log(message)
+  tell({ message })
+  const timer = setInterval(() => log(`${message}${describe()}`), LOG_EVERY_MS)
   try {
     const lines = readLines(await engine.stream('POST', '/images/create', { query: toPullQuery(name), signal }))
     for await (const line of lines) {
@@ -91,18 +107,21 @@ async function pull(
       const { current, total } = objectOf(progressDetail) ?? {}
       if (status !== 'Downloading' || typeof current !== 'number' || typeof total !== 'number') continue
       if (layers.size < MAX_LAYERS || layers.has(String(id))) layers.set(String(id), { current, total })
+      if (performance.now() - toldAt < TELL_EVERY_MS) continue
+      toldAt = performance.now()
+      tell({ message, doneBytes: sum('current'), totalBytes: sum('total') })
     }
     log(`pulled the image ${name}`)
   } catch (error) {
     if (error instanceof EngineLost) throw error
-    const message = messageOf(error).slice(0, 1000)
-    log(`the image ${name} could not be pulled: ${message}`)
+    const reason = messageOf(error).slice(0, 1000)
+    log(`the image ${name} could not be pulled: ${reason}`)
     const isUnknown = /not found|manifest unknown|does not exist|access denied|unauthorized|invalid reference/i.test(
-      message,
+      reason,
     )
     throw new ApiError(
       isUnknown ? 'invalid_request' : 'sandbox_unavailable',
-      `The image ${name} cannot be had: ${message}`,
+      `The image ${name} cannot be had: ${reason}`,
     )
   } finally {
     clearInterval(timer)

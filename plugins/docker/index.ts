@@ -1,5 +1,7 @@
-import type { Plugin, PluginContext } from '../../src/plugin-api/index.ts'
+import type { Plugin, PluginContext, SandboxCopies } from '../../src/plugin-api/index.ts'
+import type { Variables } from './address.ts'
 import { createDockerBackend, type DockerOptions } from './backend.ts'
+import { copyContainer } from './copy-container.ts'
 
 export { createDockerBackend, type DockerOptions }
 
@@ -7,3 +9,8 @@ export { createDockerBackend, type DockerOptions }
 export function docker(options: Omit<DockerOptions, keyof PluginContext>): Plugin {
   return { name: 'docker', backend: context => createDockerBackend({ ...options, ...context }) }
 }
+
+/** What backups copy of the sandboxes of a data directory. */
+export const dockerCopies = (dataDirectory: string, variables: Variables): SandboxCopies => ({
+  snapshot: (id, to) => copyContainer(dataDirectory, id, to, variables),
+})

@@ -15,12 +15,16 @@ export const labels = {
 export interface CreatedWith {
   image: string
   limits: Limits
+  /** The engine's runtime that was asked for; undefined: its own. */
+  runtime?: string
   /** The engine holds it to its disk limit; else its server watches it. */
   hasQuota: boolean
   /** The profile of this build is in force; else the engine's own. */
   hasSeccomp: boolean
   /** The image brings volumes, which no disk limit holds. */
   hasVolumes: boolean
+  /** Its image is its own, made of a backup, and is removed with it. */
+  hasOwnImage?: boolean
   /** Limits that the engine cannot set. */
   unlimited: (keyof Limits)[]
 }
@@ -30,7 +34,7 @@ const limitNames = ['memoryMb', 'processes', 'cpus', 'diskMb'] as const
 /** Reads the label `createdWith`. Undefined when it is damaged. */
 export function parseCreatedWith(text: unknown): CreatedWith | undefined {
   const given = objectOf(parseJson(String(text))) ?? {}
-  const { image } = given
+  const { image, runtime } = given
   const limits = parseLimits(given.limits)
   if (typeof image !== 'string' || !limits) return
   const [hasQuota, hasSeccomp, hasVolumes] = [
@@ -39,7 +43,9 @@ export function parseCreatedWith(text: unknown): CreatedWith | undefined {
     given.hasVolumes === true,
   ]
   const unlimited = limitNames.filter(name => Array.isArray(given.unlimited) && given.unlimited.includes(name))
-  return { image, limits, hasQuota, hasSeccomp, hasVolumes, unlimited }
+  const hasOwnImage = given.hasOwnImage === true
+  const chosen = typeof runtime === 'string' ? { runtime } : {}
+  return { image, limits, ...chosen, hasQuota, hasSeccomp, hasVolumes, ...(hasOwnImage && { hasOwnImage }), unlimited }
 }
 
 function parseLimits(value: unknown): Limits | undefined {

@@ -1,25 +1,31 @@
-import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import type { GuestConnection } from '../../src/guest/host/connect.ts'
 import { executableInside } from '../../src/guest/host/install.ts'
 import type { GuestHome } from '../../src/guest/host/kept-environment.ts'
+import type { Outlets } from '../../src/guest/host/outlets.ts'
 import { objectOf } from '../../src/read/json.ts'
 import { describeConfinement } from './confinement.ts'
-import { containerName } from './container.ts'
+import { containerName, guestDirectoryInside, redirectorName } from './container.ts'
+import { findCopying, removeMark } from './copy-mark.ts'
 import type { DockerEngine } from './engine.ts'
-import { EngineLost, unavailable } from './failure.ts'
+import { EngineLost, isMissing, unavailable } from './failure.ts'
 import type { CreatedWith } from './labels.ts'
 import { watchLiveness } from './liveness.ts'
-import { joinContainer, readState, removeContainer, startContainer, stopContainer } from './start.ts'
+import type { JoinedGuest } from './redirect.ts'
+import { removeContainer } from './remove-container.ts'
+import { isolationOf } from './runtime.ts'
+import { joinContainer, readState, startContainer, stopContainer } from './start.ts'
+import { createUsageReader } from './usage.ts'
 
 export interface ContainerLifecycleOptions {
   engine: DockerEngine
+  dataDirectory: string
   id: string
+  imageId: string
   createdWith: CreatedWith
-  /** Takes what processes inside connect to the proxy. */
-  onProxy(socket: Duplex): void
+  outlets: Outlets
   log(line: string): void
-  guestDirectory: string
+  dataId: string
   /** A guest that is silent for this long is given up. */
   silentMs: number
   /** Makes sure that the guest of this build is in its volume. */
@@ -28,24 +34,32 @@ export interface ContainerLifecycleOptions {
 }
 
 const MIB = 1024 * 1024
+const POLL_MS = 100
 
 /** Starts, reaches, stops and removes a container, for the environment that is in it. */
-export function createContainerLifecycle(options: ContainerLifecycleOptions): GuestHome {
-  const { engine, id, createdWith, guestDirectory, silentMs, onProxy, log } = options
+export function createContainerLifecycle(
+  options: ContainerLifecycleOptions,
+): GuestHome & { take(guest: JoinedGuest): GuestConnection } {
+  const { engine, dataDirectory, id, imageId, createdWith, dataId, silentMs, outlets, log } = options
   const container = containerName(id)
   const { diskMb } = createdWith.limits
 
-  const guestContainer = { engine, container, guestDirectory, onProxy }
+  const { runtime } = createdWith
+  const guestContainer = { engine, container, imageId, dataId, runtime, outlets }
   const join = () => joinContainer(guestContainer, silentMs)
 
-  const withLiveness = (connection: GuestConnection) => {
-    watchLiveness(connection, silentMs)
+  let onlyProxy: string | undefined
+
+  const take = (guest: JoinedGuest) => {
+    const { connection } = guest
+    onlyProxy = guest.onlyProxy
+    watchLiveness(connection, silentMs, () => findCopying(dataDirectory, id) === 'now')
     return connection
   }
 
   /** Connects to the guest of the running container, or starts the container again. */
-  const reach = async (): Promise<GuestConnection> => {
-    const state = await readState(engine, container)
+  const reach = async (): Promise<JoinedGuest> => {
+    const state = await readThawed()
     if (state === 'missing') throw new ApiError('sandbox_unavailable', 'The container of the sandbox is gone.')
     await options.installGuest()
     if (state === 'running') {
@@ -60,20 +74,47 @@ export function createContainerLifecycle(options: ContainerLifecycleOptions): Gu
     return await startContainer(guestContainer)
   }
 
+  /** Waits while a backup has it paused. What a killed one has left paused goes on. */
+  const readThawed = async () => {
+    const copying = findCopying(dataDirectory, id)
+    while (findCopying(dataDirectory, id) === 'now') await Bun.sleep(POLL_MS)
+    const state = await readState(engine, container)
+    if (copying === undefined) return state
+    await removeMark(dataDirectory, id)
+    if (state !== 'paused') return state
+    await engine.call('POST', `/containers/${container}/unpause`)
+    return await readState(engine, container)
+  }
+
+  const remove = async () => {
+    await removeContainer(engine, container)
+    // It ends by itself, unless a server was killed before it began.
+    await removeContainer(engine, redirectorName(container))
+    if (createdWith.hasOwnImage) {
+      await engine.call('DELETE', `/images/${imageId}`).catch(error => {
+        if (!isMissing(error)) log(`${id}: its image ${imageId} is left on the engine: ${messageOf(error)}`)
+      })
+    }
+  }
+
   return {
     id,
-    executable: executableInside(guestDirectory),
+    take,
+    executable: executableInside(guestDirectoryInside(dataId)),
     log,
-    describe: () => describeConfinement(createdWith),
-    attach: () => reach().then(withLiveness, rethrow('The sandbox cannot be reached')),
+    isolation: isolationOf(createdWith.runtime),
+    describe: () => describeConfinement(createdWith, onlyProxy),
+    attach: () => reach().then(take, rethrow('The sandbox cannot be reached')),
     async rejoin() {
       if ((await readState(engine, container)) !== 'running') return undefined
       await options.installGuest()
-      return withLiveness(await join())
+      return take(await join())
     },
     isRunning: async () => (await readState(engine, container)) === 'running',
+    limits: createdWith.limits,
+    usage: createUsageReader(engine, container),
     stop: () => stopContainer(engine, container),
-    remove: () => removeContainer(engine, container).then(options.onRemoved, rethrow('The sandbox cannot be deleted')),
+    remove: () => remove().then(options.onRemoved, rethrow('The sandbox cannot be deleted')),
     ...(!createdWith.hasQuota &&
       diskMb !== undefined && {
         disk: { limitMb: diskMb, usedMb: () => usedMb(engine, container) },

@@ -1,4 +1,5 @@
 import { messageOf } from '../../src/errors.ts'
+import type { GuestConnection } from '../../src/guest/host/connect.ts'
 import type { Check } from '../../src/plugin-api/index.ts'
 import { objectsOf } from '../../src/read/json.ts'
 import { containerName } from './container.ts'
@@ -7,7 +8,10 @@ import type { DockerEngine, EngineVersion } from './engine.ts'
 import { EngineLost } from './failure.ts'
 import { findImage } from './image.ts'
 import type { CreatedWith } from './labels.ts'
-import { removeContainer } from './start.ts'
+import type { JoinedGuest } from './redirect.ts'
+import { removeContainer } from './remove-container.ts'
+import { findRuntimeArgs, isolationOf } from './runtime.ts'
+import { startContainer, stopContainer } from './start.ts'
 
 const required = true
 /** Names as Go has them. */
@@ -15,7 +19,11 @@ const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 const limits = { memoryMb: 256, processes: 64, cpus: 1, diskMb: 256 }
 
 /** Tries what environments need, in a container like theirs if an image is at hand, and leaves nothing behind. */
-export async function probeEngine(dependencies: ContainerDependencies, image: string): Promise<Check[]> {
+export async function probeEngine(
+  dependencies: ContainerDependencies,
+  image: string,
+  runtimes: readonly string[] = [],
+): Promise<Check[]> {
   const { engine } = dependencies
   let version: EngineVersion
   try {
@@ -32,7 +40,7 @@ export async function probeEngine(dependencies: ContainerDependencies, image: st
     return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
   }
   try {
-    return [reached, await limitCheck(dependencies), ...(await containerChecks(dependencies, image))]
+    return [reached, await limitCheck(dependencies), ...(await containerChecks(dependencies, image, runtimes[0]))]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -49,7 +57,7 @@ async function limitCheck({ engineLimits }: ContainerDependencies): Promise<Chec
   return { name, ok: false, required: false, detail: `the engine cannot limit ${unlimited.join(', ')}`, remedy }
 }
 
-async function containerChecks(dependencies: ContainerDependencies, image: string): Promise<Check[]> {
+async function containerChecks(dependencies: ContainerDependencies, image: string, runtime?: string): Promise<Check[]> {
   const { engine } = dependencies
   const present = (await findImage(engine, image)) ? image : await findAnyImage(engine)
   const name = 'containers'
@@ -60,13 +68,17 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
   // It sorts before the ids of environments, so the sweep of orphans removes it should it be left behind.
   const id = `doctor-${crypto.randomUUID()}`
   try {
-    const onProxy = () => {}
-    const { createdWith, connection } = await createContainer(dependencies, id, { image: present, limits, onProxy })
-    connection.close()
+    const outlets = { onProxy() {}, onDirect() {} }
+    const wanted = { image: present, runtime, limits, outlets }
+    const { createdWith, guest, imageId } = await createContainer(dependencies, id, wanted)
+    const lasting = runtime === undefined ? [] : await runtimeChecks(dependencies, runtime, { id, imageId, ...guest })
+    guest.connection.close()
     return [
       { name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` },
+      network(guest),
       seccomp(createdWith),
       quota(createdWith),
+      ...lasting,
     ]
   } catch (error) {
     return [failed(name, error, undefined)]
@@ -75,10 +87,47 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
   }
 }
 
+/** What is not sure on a runtime of choice: that files outlive a stop of their container, and that its cgroups are used. */
+async function runtimeChecks(
+  { engine, dataId }: ContainerDependencies,
+  runtime: string,
+  { id, imageId, connection }: { id: string; imageId: string; connection: GuestConnection },
+): Promise<Check[]> {
+  const [name, container, path] = ['runtime', containerName(id), '/home/user/lasts']
+  await connection.files.write(path, new Blob(['lasts']).stream())
+  connection.close()
+  await stopContainer(engine, container)
+  const outlets = { onProxy() {}, onDirect() {} }
+  const { connection: again } = await startContainer({ engine, container, imageId, dataId, runtime, outlets })
+  const lasts = await again.files.info(path).catch(() => undefined)
+  again.close()
+  if (!lasts) {
+    const detail = `${runtime} loses the files of a container that stops`
+    return [{ name, ok: false, required, detail, remedy: 'Give gVisor the argument --overlay2=none.' }]
+  }
+  const args = await findRuntimeArgs(engine, runtime)
+  if (!args.some(each => each.includes('ignore-cgroups')))
+    return [{ name, ok: true, required, detail: `${runtime} (${isolationOf(runtime)})` }]
+  const remedy = 'Take --ignore-cgroups out of its arguments, where the machine lets it use cgroups.'
+  const detail = `${runtime} ignores cgroups: memory, processes and cpus of a sandbox are not limited`
+  return [{ name, ok: false, required: false, detail, remedy }]
+}
+
 async function findAnyImage(engine: DockerEngine): Promise<string | undefined> {
   const images = objectsOf(await engine.call('GET', '/images/json'))
   const [id] = images.flatMap(({ Id }) => (typeof Id === 'string' ? [Id] : []))
   return id
+}
+
+function network({ onlyProxy }: JoinedGuest): Check {
+  const name = 'transparent network'
+  if (onlyProxy === undefined) {
+    const detail = 'TCP and names of programs that know no proxy lead to the server'
+    return { name, ok: true, required: false, detail }
+  }
+  const remedy =
+    "Until then programs inside reach the server by its proxy alone. It takes an engine that lets containers share a network, with NET_ADMIN, and nf_tables with nat and redirect on the engine's machine: modprobe nf_tables nft_chain_nat nft_redir nft_reject_inet."
+  return { name, ok: false, required: false, detail: onlyProxy, remedy }
 }
 
 function seccomp({ hasSeccomp }: CreatedWith): Check {

@@ -38,6 +38,7 @@ const families = [1, 2, 10, 16]
 /** TIOCSTI, TIOCLINUX: they type on a terminal. */
 const typing = [0x5412, 0x541c]
 const RLIMIT_LOCKS = 10
+const RLIMIT_RSS = 5
 const RLIMITS = 16
 /** Linux, its 32-bit and UNAME26 kinds, without address randomisation, and the question what it is. */
 const personalities = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]
@@ -67,38 +68,48 @@ function isNone(index: number, values: readonly number[], bit = 31, prefix = 0):
   })
 }
 
-const limits = Array.from({ length: RLIMITS }, (_, limit) => limit).filter(limit => limit !== RLIMIT_LOCKS)
+const allLimits = Array.from({ length: RLIMITS }, (_, limit) => limit)
 
 /** Calls that are allowed by their arguments; each list of conditions is one way. */
-const limited: Record<string, Condition[][]> = {
+const limited = (
+  marks: readonly number[],
+  limits = allLimits.filter(limit => !marks.includes(limit)),
+): Record<string, Condition[][]> => ({
   clone: [[is(0, 0, NAMESPACES)]],
   socket: families.map(family => [is(0, family)]),
   socketpair: [[is(0, 1)]],
   ioctl: isNone(1, typing).map(condition => [condition]),
   personality: personalities.map(persona => [is(0, persona)]),
-  // The limit of file locks is the guest's mark on what it starts: it is changed for process 1 alone.
+  // A limit is the guest's mark on what it starts: it is changed for process 1 alone.
   setrlimit: limits.map(limit => [is(0, limit)]),
   // No other limit of process 1 is changed, by a thread's id either: without files or threads the guest cannot work.
   prlimit64: [
     [{ index: 2, op: 'SCMP_CMP_EQ', value: 0, valueTwo: 0 }],
     ...limits.map(limit => [is(0, 0), is(1, limit)]),
-    [is(0, 1), is(1, RLIMIT_LOCKS)],
+    ...marks.map(limit => [is(0, 1), is(1, limit)]),
   ],
-}
+})
 
 const action = 'SCMP_ACT_ALLOW'
 
 /**
  * What a container may ask of the kernel, as engines read it. Docker's own profile, but as nsjail's jails have it:
- * no tracing, no other process's memory, no namespaces, no vsock, no io_uring, and no way to change the guest's marks.
+ * no tracing, no other process's memory, no namespaces, no vsock, no io_uring, and no way to change the guest's marks:
+ * file locks, and also the resident set where the runtime is one `ofChoice`, whose kernel may be gVisor.
+ * gVisor takes no number of an error but its own; a call that is traced, and has no tracer, is none there too.
  */
-export const seccompProfile = (architecture: 'x64' | 'arm64'): string =>
-  JSON.stringify({
+export function seccompProfile(architecture: 'x64' | 'arm64', { ofChoice = false } = {}): string {
+  const byArguments = Object.entries(limited(ofChoice ? [RLIMIT_LOCKS, RLIMIT_RSS] : [RLIMIT_LOCKS]))
+  return JSON.stringify({
     defaultAction: 'SCMP_ACT_ERRNO',
     architectures: [architecture === 'arm64' ? 'SCMP_ARCH_AARCH64' : 'SCMP_ARCH_X86_64'],
     syscalls: [
       { names: allowed.trim().split(/\s+/), action },
-      { names: absent.split(' '), action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
-      ...Object.entries(limited).flatMap(([name, ways]) => ways.map(args => ({ names: [name], action, args }))),
+      {
+        names: absent.split(' '),
+        ...(ofChoice ? { action: 'SCMP_ACT_TRACE' } : { action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS }),
+      },
+      ...byArguments.flatMap(([name, ways]) => ways.map(args => ({ names: [name], action, args }))),
     ],
   })
+}

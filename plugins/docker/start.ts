@@ -1,11 +1,13 @@
-import type { Duplex } from 'node:stream'
 import { ApiError, messageOf } from '../../src/errors.ts'
 import { connectGuest, type GuestConnection } from '../../src/guest/host/connect.ts'
+import type { Outlets } from '../../src/guest/host/outlets.ts'
 import { readBytes } from '../../src/read/bytes.ts'
 import { objectOf } from '../../src/read/json.ts'
-import { bridgeBody } from './container.ts'
+import { bridgeBody, guestDirectoryInside } from './container.ts'
 import type { DockerEngine } from './engine.ts'
-import { EngineError, isConflict, isMissing } from './failure.ts'
+import { EngineError, isMissing } from './failure.ts'
+import { type JoinedGuest, openNetwork, redirectContainer } from './redirect.ts'
+import { isolationOf } from './runtime.ts'
 
 /** A guest that starts on a cold, busy machine has been seen to need a second. */
 const HELLO_WITHIN_MS = 30_000
@@ -14,9 +16,10 @@ const HELLO_WITHIN_MS = 30_000
 export interface GuestContainer {
   engine: DockerEngine
   container: string
-  guestDirectory: string
-  /** Takes connections of processes inside to the proxy. */
-  onProxy(socket: Duplex): void
+  imageId: string
+  dataId: string
+  runtime: string | undefined
+  outlets: Outlets
 }
 
 export type ContainerState = 'running' | 'paused' | 'stopped' | 'missing'
@@ -33,7 +36,7 @@ export async function readState(engine: DockerEngine, container: string): Promis
 }
 
 /** Starts a container that does not run and waits until its guest answers. When it rejects, the container does not run. */
-export async function startContainer(guestContainer: GuestContainer): Promise<GuestConnection> {
+export async function startContainer(guestContainer: GuestContainer): Promise<JoinedGuest> {
   const { engine, container } = guestContainer
   await engine.call('POST', `/containers/${container}/start`)
   try {
@@ -46,21 +49,31 @@ export async function startContainer(guestContainer: GuestContainer): Promise<Gu
 }
 
 /** Connects to the guest of a container that runs. Rejects when it does not answer within `withinMs`. */
-export async function joinContainer(
-  { engine, container, guestDirectory, onProxy }: GuestContainer,
+export async function joinContainer(guestContainer: GuestContainer, withinMs: number): Promise<JoinedGuest> {
+  const { onDirect } = guestContainer.outlets
+  const redirect = () =>
+    isolationOf(guestContainer.runtime) === 'gvisor'
+      ? 'gVisor has a network of its own, whose connections the engine cannot redirect'
+      : redirectContainer(guestContainer)
+  // A caller's command runs once both are done.
+  const [connection, onlyProxy] = await Promise.all([
+    connect(guestContainer, withinMs),
+    onDirect ? redirect() : 'nobody takes it',
+  ])
+  return onlyProxy === undefined ? await openNetwork(connection) : { connection, onlyProxy }
+}
+
+async function connect(
+  { engine, container, dataId, outlets }: GuestContainer,
   withinMs: number,
 ): Promise<GuestConnection> {
-  const { Id } =
-    objectOf(
-      await engine.call('POST', `/containers/${container}/exec`, {
-        body: bridgeBody(guestDirectory),
-      }),
-    ) ?? {}
+  const body = bridgeBody(guestDirectoryInside(dataId))
+  const { Id } = objectOf(await engine.call('POST', `/containers/${container}/exec`, { body })) ?? {}
   if (typeof Id !== 'string') throw new EngineError(500, 'the engine made an exec without an id')
   const stream = await engine.hijack(`/exec/${Id}/start`, { Detach: false, Tty: false })
   const timer = setTimeout(() => stream.destroy(new Error('the guest does not answer')), withinMs)
   try {
-    return await connectGuest(stream, { onProxy })
+    return await connectGuest(stream, outlets)
   } catch (error) {
     stream.destroy()
     throw stream.stderr ? new Error(stream.stderr) : error
@@ -75,22 +88,6 @@ export async function stopContainer(engine: DockerEngine, container: string): Pr
     await engine.call('POST', `/containers/${container}/stop`, { query: { t: '0' } })
   } catch (error) {
     if (!isMissing(error)) throw error
-  }
-}
-
-const GONE_WITHIN_MS = 60_000
-const POLL_MS = 50
-
-/** Removes a container and its volumes. Resolves when the engine does not know it any more. */
-export async function removeContainer(engine: DockerEngine, container: string): Promise<void> {
-  for (const startedAt = performance.now(); ; await Bun.sleep(POLL_MS)) {
-    try {
-      await engine.call('DELETE', `/containers/${container}`, { query: { force: 'true', v: 'true' } })
-    } catch (error) {
-      if (isMissing(error)) return
-      // Another call is removing it.
-      if (!isConflict(error) || performance.now() - startedAt > GONE_WITHIN_MS) throw error
-    }
   }
 }
 

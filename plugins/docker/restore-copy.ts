@@ -1,0 +1,123 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readTar } from '../../src/disk/read-tar.ts'
+import { ApiError } from '../../src/errors.ts'
+import { objectOf, objectsOf } from '../../src/read/json.ts'
+import type { EngineLimits } from './available-limits.ts'
+import { containerBody, containerName } from './container.ts'
+import type { Installation } from './create-container.ts'
+import type { DockerEngine } from './engine.ts'
+import { unavailable } from './failure.ts'
+import { type ContainerContext, keepContainer } from './keep-container.ts'
+import { directoryOf, hasCopy, readCopy, toVolumeFile } from './kept-copy.ts'
+import { type CreatedWith, labels } from './labels.ts'
+import { removeContainer } from './remove-container.ts'
+
+const LOADED_WITHIN_MS = 3_600_000
+
+/** Makes containers of what a restore has brought, each with its first use. */
+export function createRestorer(
+  context: ContainerContext,
+  engineLimits: EngineLimits,
+  prepare: () => Promise<Installation>,
+): { restore(id: string): Promise<void>; settled(): Promise<unknown> } {
+  const { dataDirectory, environments, log } = context
+  const restoring = new Map<string, Promise<void>>()
+
+  const restore = async (id: string) => {
+    try {
+      const installation = await prepare()
+      await environments.get(id)?.release()
+      const container = await restoreContainer({ ...context, ...installation, engineLimits }, id)
+      keepContainer(context, installation, { id, ...container })
+      log(`${id}: its container is restored`)
+    } catch (error) {
+      throw unavailable('The sandbox cannot be restored', error)
+    }
+  }
+
+  return {
+    async restore(id) {
+      if (!hasCopy(dataDirectory, id)) return
+      const done = restoring.get(id) ?? restore(id).finally(() => restoring.delete(id))
+      restoring.set(id, done)
+      await done
+    },
+    settled: () => Promise.allSettled(restoring.values()),
+  }
+}
+
+interface RestoreContext extends ContainerContext, Installation {
+  engineLimits: EngineLimits
+}
+
+/**
+ * Makes the container of a sandbox of its copy, which is removed then. The container does not run. What a killed call has made is made
+ * again. Throws sandbox_unavailable when the engine has this container of another data directory.
+ */
+async function restoreContainer(
+  context: RestoreContext,
+  id: string,
+): Promise<{ createdWith: CreatedWith; imageId: string }> {
+  const { engine, engineLimits, dataId, guest, dataDirectory } = context
+  const directory = directoryOf(dataDirectory, id)
+  const copy = await readCopy(directory)
+  await removeUnfinished(engine, id, dataId)
+  const imageId = await load(engine, join(directory, 'image.tar'))
+  const createdWith: CreatedWith = {
+    ...copy.createdWith,
+    hasOwnImage: true,
+    unlimited: await engineLimits.findUnlimited(),
+  }
+  const image = { id: imageId, env: copy.env, volumes: copy.volumes }
+  await guest.install(imageId)
+  await engineLimits.create(createdWith, async ({ hasQuota, seccomp }) => {
+    Object.assign(createdWith, { hasQuota, hasSeccomp: seccomp !== undefined } satisfies Partial<CreatedWith>)
+    const body = containerBody({ id, dataId, image, createdWith, seccomp, emptyVolumes: copy.volumes })
+    await engine.call('POST', '/containers/create', { query: { name: containerName(id) }, body })
+  })
+  for (const [index, path] of copy.volumes.entries()) {
+    const archive = Bun.file(join(directory, toVolumeFile(index))).stream()
+    const request = { query: { path }, archive, timeoutMs: LOADED_WITHIN_MS }
+    await engine.call('PUT', `/containers/${containerName(id)}/archive`, request)
+  }
+  await rm(directory, { recursive: true })
+  return { createdWith, imageId }
+}
+
+async function removeUnfinished(engine: DockerEngine, id: string, dataId: string): Promise<void> {
+  const filters = JSON.stringify({ name: [`^/${containerName(id)}$`] })
+  const [found] = objectsOf(await engine.call('GET', '/containers/json', { query: { all: 'true', filters } }))
+  if (!found) return
+  if (objectOf(found.Labels)?.[labels.data] !== dataId) {
+    throw new ApiError(
+      'sandbox_unavailable',
+      `The engine has a container ${containerName(id)} of another data directory. Remove it (docker rm), or use another engine.`,
+    )
+  }
+  await removeContainer(engine, containerName(id))
+}
+
+/** Resolves to the id of the image. */
+async function load(engine: DockerEngine, path: string): Promise<string> {
+  await assertNameless(path)
+  const archive = Bun.file(path).stream()
+  const answer = await engine.stream('POST', '/images/load', { archive, query: { quiet: 'true' } })
+  const text = await new Response(answer).text()
+  const [, id] = /Loaded image(?: ID)?: (sha256:[0-9a-f]{64})/.exec(text) ?? []
+  if (id === undefined) throw new Error(`the engine did not load the image: ${text.slice(0, 500)}`)
+  return id
+}
+
+/** An image with a name would take that name from the one that has it on the engine. */
+async function assertNameless(path: string): Promise<void> {
+  for await (const { name, body } of readTar(Bun.file(path).stream())) {
+    if (!['manifest.json', 'index.json', 'repositories'].includes(name.replace(/^\.\//, ''))) continue
+    const pieces: Buffer[] = []
+    for await (const piece of body) pieces.push(piece)
+    const text = Buffer.concat(pieces).toString('utf8')
+    if (name.endsWith('repositories') || /"RepoTags":\s*\[\s*"|image\.name|ref\.name/.test(text)) {
+      throw new Error('the image of the backup has a name, which none of threadbox has')
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { ApiError } from '../../src/errors.ts'
+import type { Isolation } from '../../src/plugin-api/index.ts'
+import { objectOf } from '../../src/read/json.ts'
+import type { DockerEngine } from './engine.ts'
+
+/** Names that are gVisor's runtime; `assertRuntime` holds an engine to them. */
+const gvisor = /^(runsc|gvisor)(?![a-z])/
+
+/** How a runtime of this name isolates. Undefined: the engine's own. */
+export const isolationOf = (runtime: string | undefined): Isolation =>
+  runtime !== undefined && gvisor.test(runtime) ? 'gvisor' : 'container'
+
+/** The runtime of a new container: what was asked for, which must be among `offered`, else the first of these. Throws invalid_request. */
+export function pickRuntime(offered: readonly string[], asked: string | undefined): string | undefined {
+  if (asked === undefined) return offered[0]
+  if (offered.includes(asked)) return asked
+  const list = offered.length === 0 ? 'it offers none' : `it offers ${offered.join(', ')}`
+  throw new ApiError('invalid_request', `The runtime ${asked} is not one of this server's: ${list} (--docker-runtime).`)
+}
+
+/** The arguments that an engine gives its runtime of this name. */
+export async function findRuntimeArgs(engine: DockerEngine, name: string): Promise<string[]> {
+  const { Runtimes } = objectOf(await engine.call('GET', '/info')) ?? {}
+  const args = objectOf(objectOf(Runtimes)?.[name])?.runtimeArgs
+  return Array.isArray(args) ? args.map(String) : []
+}
+
+/** Throws sandbox_unavailable when an engine has no runtime of this name, or when its name says gVisor and it is not. */
+export async function assertRuntime(engine: DockerEngine, name: string): Promise<void> {
+  const { Runtimes } = objectOf(await engine.call('GET', '/info')) ?? {}
+  const runtimes = objectOf(Runtimes) ?? {}
+  const { path = '', runtimeType = '' } = objectOf(runtimes[name]) ?? {}
+  if (!Object.hasOwn(runtimes, name)) {
+    const list = Object.keys(runtimes).join(', ')
+    throw new ApiError('sandbox_unavailable', `The Docker engine has no runtime ${name}; it has ${list}.`)
+  }
+  if (isolationOf(name) !== 'gvisor' || /runsc/.test(`${String(path).split('/').at(-1)} ${runtimeType}`)) return
+  throw new ApiError(
+    'sandbox_unavailable',
+    `The engine's runtime ${name} is ${path || runtimeType}, which is not gVisor.`,
+  )
+}

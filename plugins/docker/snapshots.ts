@@ -1,0 +1,119 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncTree } from '../../src/disk/lasting-files.ts'
+import { ApiError } from '../../src/errors.ts'
+import { isSafeId } from '../../src/guest/host/guest-backend.ts'
+import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
+import type { Snapshots, TakenSnapshot } from '../../src/plugin-api/index.ts'
+import { containerName, ENVIRONMENT_VARIABLE } from './container.ts'
+import { describeContainer, freezeContainer } from './copy-container.ts'
+import { whileMarked } from './copy-mark.ts'
+import type { ContainerOrigin, Installation } from './create-container.ts'
+import type { DockerEngine } from './engine.ts'
+import { isConflict, isMissing, unavailable } from './failure.ts'
+import { findImage } from './image.ts'
+import { type KeptCopy, readCopy, toVolumeFile } from './kept-copy.ts'
+import { labels } from './labels.ts'
+
+/** Images of snapshots have a name of this repository, with the id as the tag. */
+const REPOSITORY = 'threadbox-snapshot'
+const DRAFT_PREFIX = '.draft-'
+
+const parentOf = (dataDirectory: string) => join(dataDirectory, 'docker-snapshots')
+const imageOf = (snapshotId: string) => `${REPOSITORY}:${snapshotId}`
+
+function directoryOf(dataDirectory: string, snapshotId: string): string {
+  if (!isSafeId(snapshotId)) throw new Error('the id of the snapshot is not safe as a file name')
+  return join(parentOf(dataDirectory), snapshotId)
+}
+
+/**
+ * Snapshots as images of an engine, which containers share; what an image does not have, the volumes that it declares, is packed in
+ * the data directory. `prepare` resolves once the engine can be used.
+ */
+export const createDockerSnapshots = (
+  engine: DockerEngine,
+  dataDirectory: string,
+  prepare: () => Promise<Pick<Installation, 'dataId'>>,
+): Snapshots => ({
+  async take(environmentId, snapshotId, signal) {
+    const { dataId } = await prepare()
+    const draft = join(parentOf(dataDirectory), `${DRAFT_PREFIX}${process.pid}-${crypto.randomUUID()}`)
+    const container = containerName(environmentId)
+    try {
+      signal?.throwIfAborted()
+      const described = await describeContainer(engine, container)
+      await mkdir(draft, { recursive: true, mode: 0o700 })
+      const { frozenMs } = await whileMarked(dataDirectory, environmentId, () =>
+        freezeContainer(engine, container, described, {
+          to: draft,
+          query: { repo: REPOSITORY, tag: snapshotId },
+          config: toConfig(described, dataId),
+        }),
+      )
+      signal?.throwIfAborted()
+      const { createdWith, env, volumes, writtenBytes: bytes } = described
+      await writeFile(join(draft, 'container.json'), JSON.stringify({ createdWith, env, volumes } satisfies KeptCopy))
+      await syncTree(draft)
+      await rename(draft, directoryOf(dataDirectory, snapshotId))
+      return { frozenMs, method: 'copy', forkMethod: 'layers', bytes } satisfies TakenSnapshot
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true })
+      await removeImage(engine, snapshotId)
+      throw signal?.aborted ? error : unavailable('The snapshot could not be taken', error)
+    }
+  },
+  async remove(snapshotId) {
+    const directory = directoryOf(dataDirectory, snapshotId)
+    await removeDrafts(dataDirectory)
+    // The engine keeps an image that containers or other snapshots are made of.
+    if (!(await removeImage(engine, snapshotId))) return false
+    await rm(directory, { recursive: true, force: true })
+    return true
+  },
+})
+
+/** What a container begins with that is made of a snapshot. Throws not_found. */
+export async function findDockerSnapshot(
+  engine: DockerEngine,
+  dataDirectory: string,
+  snapshotId: string,
+): Promise<ContainerOrigin> {
+  const directory = directoryOf(dataDirectory, snapshotId)
+  const image = existsSync(directory) ? await findImage(engine, imageOf(snapshotId)) : undefined
+  if (!image) throw new ApiError('not_found', 'The snapshot has no files any more.')
+  const { createdWith, env, volumes } = await readCopy(directory)
+  const archives = volumes.map((path, index) => ({ path, archive: join(directory, toVolumeFile(index)) }))
+  const { image: name, runtime } = createdWith
+  const chosen = runtime === undefined ? {} : { runtime }
+  return { name, image: { id: image.id, env, volumes }, ...chosen, volumes: archives }
+}
+
+/** The guest's token is that of the container alone, and the image is no container of this data directory. */
+const toConfig = ({ env }: KeptCopy, dataId: string) => ({
+  Env: [`${TOKEN_VARIABLE}=`, `${ENVIRONMENT_VARIABLE}=${JSON.stringify(env)}`],
+  Labels: { 'threadbox.snapshot': dataId, [labels.environment]: '', [labels.createdWith]: '', [labels.data]: '' },
+})
+
+/** False while something is made of it. */
+async function removeImage(engine: DockerEngine, snapshotId: string): Promise<boolean> {
+  try {
+    await engine.call('DELETE', `/images/${imageOf(snapshotId)}`)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return true
+    if (isConflict(error)) return false
+    throw error
+  }
+}
+
+/** Removes what servers that were killed have left: one server uses a data directory at a time. */
+async function removeDrafts(dataDirectory: string): Promise<void> {
+  const parent = parentOf(dataDirectory)
+  if (!existsSync(parent)) return
+  for (const name of readdirSync(parent).filter(each => each.startsWith(DRAFT_PREFIX))) {
+    const [, pid] = /^\.draft-(\d+)-/.exec(name) ?? []
+    if (pid !== undefined && Number(pid) !== process.pid) await rm(join(parent, name), { recursive: true, force: true })
+  }
+}
