@@ -31,7 +31,7 @@ export interface Answer extends AnswerSink {
   listen(listener: Listener): Promise<EngineEnd>
   /** Gives what became of open calls. Calls that are not open are left out. */
   give(answers: readonly CallAnswer[]): void
-  /** Replies to every open call that it is not decided. */
+  /** Replies to every open call that it is not decided, and to those that come after. Only the program ends the answer then. */
   abandon(): void
   /** Whether all of these calls are open. */
   waitsFor(answers: readonly CallAnswer[]): boolean
@@ -63,6 +63,7 @@ export function createAnswer(expected: ExpectedCall[] = []): Answer {
   let stop: ((end: EngineEnd) => void) | undefined
   let ended: EngineEnd | undefined
   let isWriting = false
+  let isAbandoned = false
   let timer: ReturnType<typeof setTimeout> | undefined
   let couldWaitSinceMs: number | undefined
   let kept: { event: EngineEvent; onTaken?: () => void }[] = []
@@ -220,6 +221,7 @@ export function createAnswer(expected: ExpectedCall[] = []): Answer {
       clientCalls.make(call, callId => {
         running.delete(callId)
         unmade.delete(callId)
+        if (isAbandoned) return reply({ type: 'error', error: WENT_ON })
         open.set(callId, { isClients: true, reply })
         const answer = early.get(callId)
         if (answer) this.give([answer])
@@ -265,10 +267,12 @@ export function createAnswer(expected: ExpectedCall[] = []): Answer {
       consider()
     },
     abandon() {
+      isAbandoned = true
       for (const { isClients, reply } of open.values()) {
         reply(isClients ? { type: 'error', error: WENT_ON } : { type: 'denied', message: NOT_DECIDED })
       }
       open.clear()
+      consider()
     },
   }
 }

@@ -170,7 +170,7 @@ async function follow(
     ...listener,
     emit(event, onTaken) {
       hasEmitted = true
-      hasCalled ||= event.type === 'tool-call' || event.type === 'tool-input'
+      hasCalled ||= ['tool-call', 'tool-input', 'tool-begin'].includes(event.type)
       if (event.type === 'steered') {
         steered += 1
         keep(false)

@@ -6,6 +6,7 @@ import { createEnvironment, type E2bEnvironment } from './environment.ts'
 import { keepAliveMs } from './keep-alive.ts'
 import { createLabel } from './label.ts'
 import { toE2bNetwork } from './network.ts'
+import { createE2bSnapshots, findE2bSnapshot } from './snapshots.ts'
 
 export interface E2bOptions {
   dataDirectory: string
@@ -43,7 +44,11 @@ export function createE2bBackend(options: E2bOptions): Backend {
     const sandboxId = await control.find(id)
     const described = sandboxId === undefined ? undefined : await control.describe(sandboxId)
     if (sandboxId === undefined || !described) return undefined
-    return keep(id, sandboxId, { confinement: describeConfinement(described), networkLine: describeNetwork(described) })
+    return keep(id, sandboxId, {
+      confinement: describeConfinement(described),
+      networkLine: describeNetwork(described),
+      limits: limitsOf(described),
+    })
   }
 
   return {
@@ -56,16 +61,27 @@ export function createE2bBackend(options: E2bOptions): Backend {
       if (!connection.E2B_API_KEY) throw missingKey()
       const network = toE2bNetwork(spec.network ?? { mode: 'public', layers: [] })
       const timeoutMs = keepAliveMs(idleMs)
-      const wanted = { id: spec.id, template: spec.template ?? template, env: spec.env ?? {}, network, timeoutMs }
+      const kept = spec.snapshot === undefined ? undefined : await findE2bSnapshot(dataDirectory, spec.snapshot)
+      const wanted = {
+        id: spec.id,
+        template: kept ?? spec.template ?? template,
+        env: spec.env ?? {},
+        network,
+        timeoutMs,
+      }
+      spec.onProgress?.({ message: `starting a sandbox of the template ${wanted.template}` })
       try {
-        const made = await control.create(wanted)
+        const begun = await control.create(wanted)
+        // E2B keeps what was in memory too.
+        if (kept !== undefined) await control.pause(begun.sandboxId)
+        const made = kept === undefined ? begun : await control.connect(begun.sandboxId, timeoutMs)
         const described = await control.describe(made.sandboxId)
-        const environment = keep(spec.id, made.sandboxId, {
+        return keep(spec.id, made.sandboxId, {
           made,
           networkLine: network.line,
           confinement: described ? describeConfinement(described) : [],
+          ...(described && { limits: limitsOf(described) }),
         })
-        return environment
       } catch (error) {
         const left = await control.find(spec.id).catch(() => undefined)
         if (left !== undefined) {
@@ -86,6 +102,12 @@ export function createE2bBackend(options: E2bOptions): Backend {
       return found
     },
 
+    snapshots: createE2bSnapshots(dataDirectory, control, () => {
+      if (!connection.E2B_API_KEY) throw missingKey()
+    }),
+
+    listRunning: () => [...environments.values()].filter(({ isRunning }) => isRunning).map(({ id }) => id),
+
     async list() {
       // No label: no sandbox was ever created, so a server with another backend neither needs a key nor loads the SDK.
       if (!label.exists()) return []
@@ -100,6 +122,8 @@ export function createE2bBackend(options: E2bOptions): Backend {
     },
   }
 }
+
+const limitsOf = ({ memoryMB, cpuCount }: Described) => ({ memoryMb: memoryMB, cpus: cpuCount })
 
 const describeConfinement = ({ memoryMB, cpuCount }: Described): string[] => [
   'isolation: a virtual machine of E2B',

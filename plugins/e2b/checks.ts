@@ -22,7 +22,15 @@ export async function checkE2b(
     detail: publicUrl ?? 'engines that run inside a sandbox cannot reach the model gateway',
     remedy: 'start with --public-url, where sandboxes at E2B reach this server',
   }
-  if (!key.ok) return [key, gateway]
+  const { E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl, E2B_DOMAIN: domain } = connection
+  const sandboxes: Check = {
+    name: 'way to sandboxes',
+    required: false,
+    ok: Boolean(sandboxUrl || domain || !apiUrl),
+    detail: sandboxUrl ?? `hosts of ${domain ?? 'e2b.app, unless that E2B names others'}`,
+    remedy: 'set E2B_SANDBOX_URL, the address of E2B Embed for traffic of sandboxes, or E2B_DOMAIN',
+  }
+  if (!key.ok) return [key, sandboxes, gateway]
   const answered = await control.probe().then(
     () => undefined,
     error => messageOf(error),
@@ -34,5 +42,5 @@ export async function checkE2b(
     detail: answered ?? `${connection.E2B_API_URL ?? connection.E2B_DOMAIN ?? 'e2b.app'} answers`,
     remedy: 'check E2B_API_KEY, E2B_API_URL and E2B_DOMAIN, and whether this machine can reach that address',
   }
-  return [key, api, gateway]
+  return [key, api, sandboxes, gateway]
 }

@@ -14,6 +14,8 @@ export interface Connected {
 export interface SandboxConnection {
   /** The commands and connections that are open. */
   readonly running: MarkedCommands
+  /** Whether the sandbox runs, as far as this server knows. */
+  readonly isAttached: boolean
   /** Connects, which resumes a paused sandbox, and runs the action. The sandbox is not paused meanwhile. */
   use<T>(action: (connected: Connected) => Promise<T>): Promise<T>
   /** Makes the next use connect again. */
@@ -101,6 +103,9 @@ export function connectSandbox(parts: ConnectionParts): SandboxConnection {
 
   return {
     running,
+    get isAttached() {
+      return attached !== undefined && !keepAlive.isOver()
+    },
     use,
     forget() {
       attached = undefined

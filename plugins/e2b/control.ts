@@ -1,4 +1,5 @@
 import { ApiError } from '../../src/errors.ts'
+import type { EnvironmentUsage } from '../../src/plugin-api/index.ts'
 import type { E2bNetwork } from './network.ts'
 import { retrying } from './retry.ts'
 import { type E2bSandbox, loadSdk, type Sdk, toApiError } from './sdk.ts'
@@ -37,8 +38,14 @@ export interface Control {
   extend(sandboxId: string, timeoutMs: number): Promise<void>
   /** Ends the processes; the files stay. */
   pause(sandboxId: string): Promise<void>
+  /** The latest of what E2B has measured, empty when that is old. It does not resume a paused sandbox. */
+  usage(sandboxId: string): Promise<EnvironmentUsage>
   setNetwork(sandboxId: string, network: E2bNetwork): Promise<void>
   kill(sandboxId: string): Promise<void>
+  /** Takes a snapshot, and returns the name of the template that it is. */
+  snapshot(sandboxId: string, name: string): Promise<string>
+  /** Does nothing when there is none. */
+  removeSnapshot(name: string): Promise<void>
 }
 
 /** The metadata by which sandboxes are found. */
@@ -46,6 +53,8 @@ const LABEL = 'threadbox'
 const ENVIRONMENT = 'threadboxEnvironment'
 
 const REQUEST_MS = 60_000
+/** E2B measures every few seconds. */
+const MEASURED_WITHIN_MS = 60_000
 
 export function createControl(connection: Connection, label: () => Promise<string>, signal: AbortSignal): Control {
   let loading: Promise<Sdk> | undefined
@@ -120,20 +129,13 @@ export function createControl(connection: Connection, label: () => Promise<strin
           if (sdk.statusOf(error) === 404) return undefined
           throw error
         })
-        if (!found) return undefined
-        const { memoryMB, cpuCount, allowInternetAccess, network } = found
-        return {
-          memoryMB,
-          cpuCount,
-          ...(allowInternetAccess !== undefined && { allowInternetAccess }),
-          allowOut: network?.allowOut ?? [],
-          denyOut: network?.denyOut ?? [],
-        }
+        return found && toDescribed(found)
       }),
     connect: (sandboxId, timeoutMs) => ask(sdk => sdk.Sandbox.connect(sandboxId, { ...options(), timeoutMs })),
     extend: (sandboxId, timeoutMs) => ask(sdk => sdk.Sandbox.setTimeout(sandboxId, timeoutMs, options())),
     pause: sandboxId =>
       ask(async sdk => void (await sdk.Sandbox.pause(sandboxId, { ...options(), keepMemory: false }))),
+    usage: sandboxId => ask(sdk => readUsage(sdk, sandboxId, options())),
     setNetwork: (sandboxId, network) =>
       ask(sdk =>
         sdk.Sandbox.updateNetwork(
@@ -143,7 +145,35 @@ export function createControl(connection: Connection, label: () => Promise<strin
         ),
       ),
     kill: sandboxId => ask(async sdk => void (await sdk.Sandbox.kill(sandboxId, options()))),
+    snapshot: (sandboxId, name) =>
+      ask(async sdk => (await sdk.Sandbox.createSnapshot(sandboxId, { ...options(), name })).snapshotId),
+    removeSnapshot: name => ask(async sdk => void (await sdk.Sandbox.deleteSnapshot(name, options()))),
   }
+}
+
+const toDescribed = ({
+  memoryMB,
+  cpuCount,
+  allowInternetAccess,
+  network,
+}: Awaited<ReturnType<Sdk['Sandbox']['getInfo']>>): Described => ({
+  memoryMB,
+  cpuCount,
+  ...(allowInternetAccess !== undefined && { allowInternetAccess }),
+  allowOut: network?.allowOut ?? [],
+  denyOut: network?.denyOut ?? [],
+})
+
+async function readUsage(
+  sdk: Sdk,
+  sandboxId: string,
+  options: Parameters<Sdk['Sandbox']['getMetrics']>[1],
+): Promise<EnvironmentUsage> {
+  const start = new Date(Date.now() - MEASURED_WITHIN_MS)
+  const latest = (await sdk.Sandbox.getMetrics(sandboxId, { ...options, start })).at(-1)
+  if (!latest) return {}
+  const { cpuUsedPct, cpuCount, memUsed, diskUsed } = latest
+  return { memoryBytes: memUsed, diskBytes: diskUsed, cpus: (cpuUsedPct / 100) * cpuCount }
 }
 
 const toLists = ({ allowOut, denyOut }: E2bNetwork) => ({ ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) })

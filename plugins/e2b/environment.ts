@@ -1,5 +1,5 @@
 import { ApiError, messageOf } from '../../src/errors.ts'
-import type { Environment, NetworkSpec } from '../../src/plugin-api/index.ts'
+import type { Environment, Limits, NetworkSpec } from '../../src/plugin-api/index.ts'
 import { createInterpreter } from './code.ts'
 import { connectSandbox } from './connection.ts'
 import type { Control } from './control.ts'
@@ -11,6 +11,8 @@ import { spawnInside } from './spawn.ts'
 import { connectInside } from './tcp-over-stdio.ts'
 
 export interface E2bEnvironment extends Environment {
+  /** Whether the sandbox runs, as far as this server knows. */
+  readonly isRunning: boolean
   /** Closes connections and timers. The sandbox goes on until its time is up, and is then paused. */
   release(): void
 }
@@ -25,6 +27,7 @@ export interface EnvironmentParts {
   /** The lines for the operator, without the line on the network. */
   confinement: string[]
   networkLine: string
+  limits?: Limits
   log(line: string): void
   /** Called after the sandbox was deleted. */
   onDestroyed(): void
@@ -50,6 +53,9 @@ export function createEnvironment(parts: EnvironmentParts): E2bEnvironment {
 
   return {
     id,
+    get isRunning() {
+      return connection.isAttached
+    },
     get confinement() {
       return [...parts.confinement, networkLine]
     },
@@ -75,6 +81,8 @@ export function createEnvironment(parts: EnvironmentParts): E2bEnvironment {
       },
       run: (code, options) => connection.use(({ sandbox }) => interpreter.run(sandbox, code, options)),
     },
+    ...(parts.limits && { limits: parts.limits }),
+    usage: async () => (connection.isAttached ? await control.usage(sandboxId) : {}),
     async pause() {
       if (destroyed) return
       connection.drop('The sandbox was paused.')
