@@ -2,6 +2,9 @@ import { findKey } from '../../db/keys.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
 import type { Approval } from '../../model/approval.ts'
+import type { OwnLimits } from '../../model/limit.ts'
+import type { Cause } from '../../model/observation.ts'
+import type { Scope } from '../../model/scope.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** The sender of a request. A caller with a token sees what its team has, within the token's scope. */
@@ -10,8 +13,20 @@ export interface Caller {
   /** The API key that calls, or that made the token; undefined for the configured one. */
   keyId?: string
   token?: TokenScope
+  /** Tells one token or link from another, and is no part of it. */
+  tokenId?: string
+  /** What the key may do, also one that made a token or link or has signed a browser in. Absent: everything. */
+  scopes?: readonly Scope[]
+  /** Set when a signed-in browser calls. */
+  sessionId?: string
+  /** Set when a schedule calls. */
+  scheduleId?: string
+  /** The key's own limits, in place of the server's. */
+  limits?: OwnLimits
   /** When the token expires, in seconds since 1970. */
   expires?: number
+  /** The request that calls. Absent in a command that works beside a server. */
+  request?: Pick<Cause, 'requestId' | 'address'>
 }
 
 export interface TokenScope {
@@ -22,6 +37,15 @@ export interface TokenScope {
   /** The caller may decide on what agents ask for. */
   approve?: true
 }
+
+/** The caller as the cause of what it makes happen. */
+export const causeOf = ({ keyId, sessionId, scheduleId, token, request }: Caller): Cause => ({
+  ...request,
+  ...(keyId !== undefined && { keyId }),
+  ...(sessionId !== undefined && { sessionId }),
+  ...(scheduleId !== undefined && { scheduleId }),
+  ...(token?.userId !== undefined && { userId: token.userId }),
+})
 
 /** Throws forbidden when the caller's token is for other agents. */
 export function assertAgent({ token }: Caller, slug: string): void {
@@ -43,7 +67,13 @@ export function describeCaller({ db }: Runtime, caller: Caller) {
   const teamName = getTeamName(db, teamId)
   // Tools that deploy print these names of a person and a team: a key stands for its holder here.
   const user = { id: keyId ?? null, name, displayName: name, username: name, email: null }
-  return { id: keyId ?? null, name, user, team: { id: teamId, name: teamName, slug: teamName } }
+  return {
+    id: keyId ?? null,
+    name,
+    scopes: caller.scopes ?? null,
+    user,
+    team: { id: teamId, name: teamName, slug: teamName },
+  }
 }
 
 /** Throws forbidden for a browser's token that was not made for this, and for every token when it is about money. */

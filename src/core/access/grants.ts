@@ -4,9 +4,9 @@ import { findKey } from '../../db/keys.ts'
 import { findSetting, saveSetting } from '../../db/settings.ts'
 import { ApiError } from '../../errors.ts'
 import { secretPrefixes } from '../../model/prefixes.ts'
-import type { TokenScope } from './caller.ts'
+import type { Caller, TokenScope } from './caller.ts'
 import { isEqual } from './is-equal.ts'
-import { assertUsable } from './keys.ts'
+import { assertUsable, callerOf } from './keys.ts'
 
 /** What a caller without a key may do for a while. */
 export interface Grant extends TokenScope {
@@ -23,8 +23,15 @@ export function writeGrant(db: Database, prefix: string, grant: Grant): string {
   return `${prefix}${body}.${sign(db, prefix, body)}`
 }
 
+/** What a grant's caller has beside the grant: of the key that made it, and a name for the text. */
+type Standing = Pick<Caller, 'scopes' | 'limits' | 'tokenId'>
+
 /** Throws unauthorized for a text that was not written here, has expired, or was made by a key that is no longer good. */
-export function readGrant<Written extends Grant>(db: Database, prefix: string, text: string): Written {
+export function readGrant<Written extends Grant>(
+  db: Database,
+  prefix: string,
+  text: string,
+): { grant: Written; standing: Standing } {
   const what = prefix === secretPrefixes.token ? 'token' : 'link'
   const [body = '', signature = '', ...more] = text.slice(prefix.length).split('.', 3)
   if (!text.startsWith(prefix) || more.length > 0 || !isEqual(signature, sign(db, prefix, body))) {
@@ -34,12 +41,15 @@ export function readGrant<Written extends Grant>(db: Database, prefix: string, t
   if (grant.expires * 1000 <= Date.now()) throw new ApiError('unauthorized', `The ${what} has expired.`)
   const key = grant.keyId === undefined ? undefined : findKey(db, grant.keyId)
   if (key) assertUsable(key, `The API key that made the ${what}`)
-  return grant
+  const { scopes, limits } = key ? callerOf(key) : {}
+  const tokenId = Bun.hash(signature).toString(36)
+  return { grant, standing: { tokenId, ...(scopes && { scopes }), ...(limits && { limits }) } }
 }
 
 const SIGNING_KEY = 'token_signing_key'
 
-function sign(db: Database, prefix: string, body: string): string {
+/** Signs a text without dots. What is signed with one prefix is not good with another. */
+export function sign(db: Database, prefix: string, body: string): string {
   let key = findSetting(db, SIGNING_KEY)
   if (!key) {
     key = randomBytes(32).toString('base64url')

@@ -1,14 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { secretPrefixes } from '../../model/prefixes.ts'
 import type { Runtime } from '../runtime.ts'
-import { assertKey, type Caller, type TokenScope } from './caller.ts'
+import { assertKey, type Caller, causeOf, type TokenScope } from './caller.ts'
 import { type Grant, readGrant, writeGrant } from './grants.ts'
 
 const PREFIX = secretPrefixes.token
 
 /** Makes a signed token of the caller's team, for a browser. Throws forbidden for a caller that has a token itself. */
 export function createToken(
-  { db }: Runtime,
+  { db, audit }: Runtime,
   caller: Caller,
   { lifetimeMs, ...scope }: TokenScope & { lifetimeMs: number },
 ): { token: string; expiresAt: string } {
@@ -16,13 +16,20 @@ export function createToken(
   const expires = Math.floor((Date.now() + lifetimeMs) / 1000)
   const { teamId, keyId } = caller
   const grant: Grant = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
-  return { token: writeGrant(db, PREFIX, grant), expiresAt: new Date(expires * 1000).toISOString() }
+  const expiresAt = new Date(expires * 1000).toISOString()
+  // No row is made of a token itself.
+  audit.record({
+    ...{ teamId, actor: { ...causeOf(caller) }, action: 'token.created', target: {}, outcome: 'done' },
+    detail: { expiresAt, ...scope },
+  })
+  return { token: writeGrant(db, PREFIX, grant), expiresAt }
 }
 
 export const isToken = (credential: string): boolean => credential.startsWith(PREFIX)
 
 /** Returns the caller that a token stands for. Throws unauthorized. */
 export function readToken(db: Database, token: string): Caller {
-  const { teamId, keyId, expires, ...scope } = readGrant(db, PREFIX, token)
-  return { teamId, token: scope, expires, ...(keyId !== undefined && { keyId }) }
+  const { grant, standing } = readGrant<Grant>(db, PREFIX, token)
+  const { teamId, keyId, expires, ...scope } = grant
+  return { teamId, token: scope, expires, ...(keyId !== undefined && { keyId }), ...standing }
 }
