@@ -1,0 +1,25 @@
+import type { AuditLink } from '../../model/audit.ts'
+
+/** A link as a line of JSON, with the very entry that the hash is of. */
+export const exportedLine = ({ entry, hash }: AuditLink): string => `{"entry":${entry},"hash":"${hash}"}\n`
+
+const LINE = /^\{"entry":(\{"action":.*\}),"hash":"([0-9a-f]{64})"\}$/
+
+/** Throws an error that names the line which is not a row of the audit log. `seq` is the number in the entry. */
+export function readExportedLine(text: string, line: number): AuditLink {
+  const [, entry, hash] = LINE.exec(text) ?? []
+  const seq = entry === undefined ? undefined : seqOf(entry)
+  if (entry === undefined || hash === undefined || seq === undefined) {
+    throw new Error(`line ${line} is no row of an audit log`)
+  }
+  return { seq, entry, hash }
+}
+
+function seqOf(entry: string): number | undefined {
+  try {
+    const { seq } = JSON.parse(entry)
+    return Number.isSafeInteger(seq) ? seq : undefined
+  } catch {
+    return undefined
+  }
+}
