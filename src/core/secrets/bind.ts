@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util'
+import { findSecretValue } from '../../db/secrets.ts'
+import { ApiError } from '../../errors.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { KeptBinding, SecretBinding } from '../../model/secret.ts'
+import type { Caller } from '../access/caller.ts'
+import { assertScope } from '../access/scopes.ts'
+import type { Runtime } from '../runtime.ts'
+import { findMisfit } from './bindings.ts'
+import { makePlaceholder } from './placeholder.ts'
+
+/** What a new sandbox may use, and the variables that programs find placeholders in. */
+export interface NewBindings {
+  secrets: KeptBinding[]
+  /** By bindings of its agent. The request's own variables come before them. */
+  agentVariables: Record<string, string>
+  /** By bindings of the request. */
+  ownVariables: Record<string, string>
+}
+
+/**
+ * The bindings of a new sandbox: those of its agent, with the request's beside or in place of them. Throws forbidden for a token
+ * or key that may bind nothing, invalid_request or conflict that names a secret which the team does not have, or whose value does not
+ * fit, and conflict for a backend whose sandboxes reach the network by themselves.
+ */
+export function bindSecrets(
+  { db, backends }: Pick<Runtime, 'db' | 'backends'>,
+  caller: Caller,
+  backend: string,
+  agent: readonly SecretBinding[] = [],
+  own: readonly SecretBinding[] = [],
+): NewBindings {
+  if (own.length > 0) assertMayBind(caller)
+  const ofAgent = agent.filter(binding => !own.some(each => isReplaced(binding, each)))
+  if (ofAgent.length + own.length > 0 && backends.get(backend)?.egress === 'own') {
+    throw new ApiError('conflict', `secrets: sandboxes on ${backend} reach the network by themselves`)
+  }
+  const placeholders = new Map<string, string>()
+  const keep = (isOwn: boolean) => (binding: SecretBinding) => {
+    const refused = (what: string) =>
+      isOwn
+        ? new ApiError('invalid_request', `secrets: ${what}`, { field: 'secrets' })
+        : new ApiError('conflict', `The agent binds a secret: ${what}`)
+    const { secret, as } = binding
+    const value = findSecretValue(db, caller.teamId, secret)
+    if (value === undefined) throw refused(`there is no secret ${secret}. Set it first.`)
+    const misfit = findMisfit(as, value)
+    if (misfit) throw refused(`${secret} does not fit: ${misfit}.`)
+    if (!('env' in as)) return binding
+    const placeholder = placeholders.get(as.env) ?? makePlaceholder(value)
+    placeholders.set(as.env, placeholder)
+    return { ...binding, placeholder }
+  }
+  const [agents, owns] = [ofAgent.map(keep(false)), own.map(keep(true))]
+  return { secrets: [...agents, ...owns], agentVariables: variablesOf(agents), ownVariables: variablesOf(owns) }
+}
+
+/**
+ * The bindings of a sandbox that is made of another one: as that one's, with the request's beside or in place of them, and with
+ * placeholders of its own. `variables` are those of the other one, in which the new placeholders stand for the old ones. Throws as
+ * `bindSecrets` does.
+ */
+export function bindCopy(
+  runtime: Pick<Runtime, 'db' | 'backends'>,
+  caller: Caller,
+  { backend, kept = [], variables, own = [] }: CopiedBindings,
+): Pick<NewBindings, 'secrets' | 'ownVariables'> & { variables: Record<string, string> } {
+  const { secrets, ownVariables } = bindSecrets(runtime, caller, backend, [], own)
+  const renewed = new Map<string, string>()
+  const renew = (binding: KeptBinding): KeptBinding => {
+    const { secret, placeholder } = binding
+    if (placeholder === undefined) return binding
+    // Of a secret that was removed, the shape of its placeholder is known.
+    const fresh =
+      renewed.get(placeholder) ?? makePlaceholder(findSecretValue(runtime.db, caller.teamId, secret) ?? placeholder)
+    renewed.set(placeholder, fresh)
+    return { ...binding, placeholder: fresh }
+  }
+  const copied = kept.filter(binding => !own.some(each => isReplaced(binding, each))).map(renew)
+  return {
+    secrets: [...copied, ...secrets],
+    ownVariables,
+    variables: Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [name, renewed.get(value) ?? value] as const),
+    ),
+  }
+}
+
+export interface CopiedBindings {
+  /** Where the copy is. */
+  backend: string
+  kept?: readonly KeptBinding[] | undefined
+  variables: Readonly<Record<string, string>>
+  own?: readonly SecretBinding[]
+}
+
+/** The same use of the same secret, or the same variable. */
+const isReplaced = (agent: SecretBinding, own: SecretBinding): boolean =>
+  'env' in agent.as && 'env' in own.as
+    ? agent.as.env === own.as.env
+    : agent.secret === own.secret && isDeepStrictEqual(agent.as, own.as)
+
+const variablesOf = (bindings: readonly KeptBinding[]): Record<string, string> =>
+  Object.fromEntries(
+    bindings.flatMap(({ as, placeholder }) =>
+      'env' in as && placeholder !== undefined ? [[as.env, placeholder] as const] : [],
+    ),
+  )
+
+/** What is told of a new sandbox's secrets. */
+export function namesOfSecrets({ network: { secrets = [] } }: Pick<Sandbox, 'network'>): { secrets?: string[] } {
+  const names = new Set(secrets.map(({ secret }) => secret))
+  return names.size > 0 ? { secrets: [...names].sort() } : {}
+}
+
+/** Who binds a secret to a host of his own gets to know it. Throws forbidden for a token, and for a key without the scope. */
+function assertMayBind(caller: Caller): void {
+  if (caller.token) throw new ApiError('forbidden', 'A token cannot bind secrets: use an API key.')
+  assertScope(caller, ['secrets'])
+}
+
+/** Throws forbidden when an agent would get a binding that it does not have, and the caller may not bind. */
+export function assertMayChangeBindings(
+  caller: Caller,
+  before: readonly SecretBinding[] = [],
+  after: readonly SecretBinding[] = [],
+): void {
+  if (after.some(binding => !before.some(each => isDeepStrictEqual(each, binding)))) assertMayBind(caller)
+}

@@ -1,0 +1,24 @@
+import { parseRule } from '../../egress/rules.ts'
+import { type BoundSecret, SSH_PORT } from '../../egress/secrets/binding.ts'
+
+/** Which OpenSSH reads beside that of the system's administrator and that of the user. */
+export const KNOWN_HOSTS_FILE = '/etc/ssh/ssh_known_hosts2'
+
+/** As many ports of a range as are written out. */
+const MAX_PORTS = 20
+
+/** The host keys that bindings name, as OpenSSH reads them; empty without any. */
+export function knownHostsOf(bound: readonly BoundSecret[]): string {
+  const lines = bound.flatMap(({ as, hosts }) =>
+    'ssh' in as ? (as.ssh.hostKeys ?? []).map(key => `${hosts.flatMap(toPatterns).join(',')} ${key}\n`) : [],
+  )
+  return [...new Set(lines)].join('')
+}
+
+function toPatterns(host: string): string[] {
+  const { domain, ports: { from, to } = { from: SSH_PORT, to: SSH_PORT } } = parseRule(host)
+  if (!domain) return []
+  const name = `${domain.isWildcard ? '*.' : ''}${domain.name}`
+  const ports = Array.from({ length: Math.min(MAX_PORTS, to - from + 1) }, (_, index) => from + index)
+  return ports.map(port => (port === SSH_PORT ? name : `[${name}]:${port}`))
+}

@@ -1,0 +1,111 @@
+import { createKeyedLock } from '../../async/lock.ts'
+import type { BoundSecret } from '../../egress/secrets/binding.ts'
+import { withMembers } from '../../environment/with-members.ts'
+import { messageOf } from '../../errors.ts'
+import type { Environment, SpawnOptions } from '../../plugin-api/index.ts'
+import type { Log, Trust } from '../runtime.ts'
+import { KNOWN_HOSTS_FILE, knownHostsOf } from './known-hosts.ts'
+import { createLoans } from './loans.ts'
+import { trustVariables } from './variables.ts'
+
+export interface TrustParts {
+  /** The secrets that a sandbox may use now. */
+  secretsOf(environmentId: string): readonly BoundSecret[]
+  /** The certificate of the authority that ends TLS for hosts with secrets, as PEM. Without it nobody ends TLS. */
+  certificatePem?(): Promise<string>
+  log: Log
+}
+
+/** Prepares environments for their secrets. Nothing of it is in an environment without any. */
+export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Trust {
+  const loans = createLoans()
+  /** The certificate that each environment was seen to trust, since this server started. */
+  const seen = new Map<string, string>()
+  /** The hosts of SSH that were written into each. */
+  const known = new Map<string, string>()
+  const inTurn = createKeyedLock()
+
+  const put = (environment: Environment) =>
+    inTurn(environment.id, async () => {
+      const { id, files } = environment
+      const bound = secretsOf(id)
+      const hosts = knownHostsOf(bound)
+      if (hosts !== (known.get(id) ?? '')) {
+        await files.write(KNOWN_HOSTS_FILE, Buffer.from(hosts))
+        known.set(id, hosts)
+      }
+      if (!certificatePem || !bound.some(isHttp)) return
+      const authority = await certificatePem()
+      if (seen.get(id) === authority) return
+      const { putTrust } = await import('./put-trust.ts')
+      await putTrust(environment, authority)
+      seen.set(id, authority)
+    })
+
+  const tryToPut = async (environment: Environment) => {
+    await put(environment).catch(error =>
+      // A sandbox whose disk is full can still be used to make room.
+      log(`${environment.id}: not all that its secrets need is there: ${messageOf(error)}`, 'error'),
+    )
+  }
+
+  const openAgent = async (environment: Environment): Promise<Record<string, string>> => {
+    try {
+      const path = await environment.openSshAgent?.()
+      return path === undefined ? {} : { SSH_AUTH_SOCK: path }
+    } catch (error) {
+      log(`${environment.id}: there is no SSH agent: ${messageOf(error)}`, 'error')
+      return {}
+    }
+  }
+
+  /** The environment, whose programs find the variables of its secrets beside those that they are started with. */
+  const bind = (environment: Environment): Environment => {
+    const { id, processes } = environment
+    const withVariables = async <Options extends Pick<SpawnOptions, 'env'>>(options: Options): Promise<Options> => {
+      await tryToPut(environment)
+      const bound = secretsOf(id)
+      const agent = bound.some(isSsh) ? await openAgent(environment) : {}
+      return { ...options, env: { ...variablesOf(bound, certificatePem !== undefined), ...agent, ...options.env } }
+    }
+    return withMembers(environment, {
+      spawn: async options => await environment.spawn(await withVariables(options)),
+      ...(processes && {
+        processes: withMembers(processes, {
+          start: async options => await processes.start(await withVariables(options)),
+        }),
+      }),
+    })
+  }
+
+  return {
+    async prepare(environment) {
+      if (secretsOf(environment.id).length === 0) return environment
+      await put(environment)
+      return bind(environment)
+    },
+    bind: environment => (secretsOf(environment.id).length === 0 ? environment : bind(environment)),
+    secretsOf(environmentId, pass) {
+      const lent = loans.find(environmentId, pass)
+      return lent ? [lent] : secretsOf(environmentId)
+    },
+    async lend(environmentId, secret) {
+      const authority = await certificatePem?.()
+      return authority === undefined ? undefined : { ...loans.lend(environmentId, secret), authority }
+    },
+    forget(environmentId) {
+      seen.delete(environmentId)
+      known.delete(environmentId)
+    },
+  }
+}
+
+const isSsh = ({ as }: BoundSecret) => 'ssh' in as
+const isHttp = (secret: BoundSecret) => !isSsh(secret)
+
+function variablesOf(bound: readonly BoundSecret[], hasAuthority: boolean): Record<string, string> {
+  const placeholders = bound.flatMap(({ as, placeholder }) =>
+    'env' in as && placeholder !== undefined ? [[as.env, placeholder] as const] : [],
+  )
+  return { ...(hasAuthority && bound.some(isHttp) && trustVariables), ...Object.fromEntries(placeholders) }
+}
