@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { databaseBusy, isBusy, whenFree } from '../db/busy.ts'
-import { lasting } from '../db/lasting.ts'
+import { lasting, showable } from '../db/lasting.ts'
 import type { ApiError } from '../errors.ts'
 
 /**
@@ -11,6 +11,13 @@ export async function commit<Result>(db: Database, work: () => Promise<Result>):
   await whenFree(db)
   const result = await work()
   await lasting(db)
+  return result
+}
+
+/** Does work that reads the database. With full durability it resolves when what it read would survive a loss of power. */
+export async function read<Result>(db: Database, work: () => Promise<Result>): Promise<Result> {
+  const result = await work()
+  await showable(db)
   return result
 }
 

@@ -1,8 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import type { Egress } from '../egress/egress.ts'
 import type { Policy } from '../egress/policy.ts'
+import type { BoundSecret } from '../egress/secrets/binding.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { SandboxNetwork } from '../model/sandbox.ts'
+import type { EnvironmentPlace } from '../model/environment.ts'
+import type { Sandbox, SandboxNetwork } from '../model/sandbox.ts'
+import type { Use } from '../model/use.ts'
 import type {
   Backend,
   DiskSpace,
@@ -10,30 +13,100 @@ import type {
   Environment,
   EnvironmentProcesses,
   EnvironmentSpec,
+  ProcessInfo,
   Steering,
   StoredMessage,
 } from '../plugin-api/index.ts'
 import type { Runs } from '../runs/registry.ts'
+import type { AuditLog } from './audit/audit-log.ts'
 import type { Config, LogLevel } from './config.ts'
+import type { EventFeed } from './events/feed.ts'
+import type { Limits } from './limits/limits.ts'
+import type { TeamLimits } from './limits/team-limits.ts'
+import type { Family } from './metrics/series.ts'
+import type { LineIds } from './observe/line-ids.ts'
+import type { Observers } from './observe/observers.ts'
 
 /** Everything that use cases work with. `createRuntime` in src/start builds it once. */
 export interface Runtime {
   config: Config
   db: Database
   backends: ReadonlyMap<string, Backend>
+  readyBackends: ReadyBackends
   engines: ReadonlyMap<string, Engine>
   environments: Environments
+  uses: Uses
+  spares: Spares
   runs: Runs
   bundles: Bundles
   /** What goes to running turns. */
   steerings: Steerings
   gateway: Gateway
   networks: Networks
+  trust: Trust
   egress: Egress
   diskSpace: DiskSpace
+  /** What callers may do. */
+  limits: Limits
+  /** What teams may keep. */
+  teamLimits: TeamLimits
+  /** What happens in teams. */
+  events: EventFeed
+  processEvents: ProcessEvents
+  /** What happens in this process, for those who count, trace or keep it. */
+  observers: Observers
+  schedules: Scheduler
+  /** The time to live of sandboxes that E2B's clients made. */
+  e2b: E2bLives
+  metrics: Metrics
+  audit: AuditLog
   /** Absent in a process that serves nobody. */
   loop?: EventLoop
   log: Log
+}
+
+/** Runs what schedules say, when they are due. */
+export interface Scheduler {
+  /** Begins. What was missed while no server ran is run once. */
+  start(): void
+  /** Looks for what is due: a request has changed a schedule. Does nothing before `start`. */
+  wake(): void
+  /** The moment that schedules go by. */
+  now(): Date
+  /** Begins nothing more. Resolves when nothing is being begun; commands go on, and the next server follows them. */
+  close(): Promise<void>
+}
+
+/** Ends sandboxes whose clients gave them a time to live, and what is under way there. */
+export interface E2bLives {
+  /** Ends those whose time is up, now and at each next end. To be called at the start, and when an end has changed. */
+  wake(): void
+  /** Changes of one sandbox wait for each other. */
+  inTurn<T>(sandboxId: string, change: () => Promise<T>): Promise<T>
+  /** Calls `onCut` once when the sandbox is removed or paused, unless the result is disposed of. */
+  watch(sandboxId: string, onCut: () => void): Disposable
+  /** Calls all who watch a sandbox. */
+  cut(sandboxId: string): void
+  /** Ends nothing more. Resolves when nothing is being ended. */
+  close(): Promise<void>
+}
+
+/** Figures of this server since its start. */
+export interface Metrics {
+  families(): Promise<Family[]>
+  /** Adds figures that somebody else counts. */
+  include(read: () => readonly Family[]): void
+}
+
+/** Stores that processes begin and end, as events. */
+export interface ProcessEvents {
+  /** Stores that a process has begun, and its end when it comes. */
+  started(sandbox: Sandbox, processes: EnvironmentProcesses, info: ProcessInfo): Promise<void>
+  /** Stores the ends of running processes, such as those of a former server. Once, however often it is called. */
+  follow(sandbox: Sandbox, processes: EnvironmentProcesses, infos: readonly ProcessInfo[]): void
+  removed(sandbox: Sandbox, pid: number): Promise<void>
+  /** Stops following: processes go on without this server. */
+  close(): void
 }
 
 /** The messages for running turns, one source for each active run whose engine takes them. */
@@ -55,8 +128,8 @@ export interface RunSteering extends Steering {
   close(): void
 }
 
-/** Writes one line to the operator's log, at the level `info` by default. Never a secret. */
-export type Log = (line: string, level?: LogLevel) => void
+/** Writes one line to the operator's log, at the level `info` by default. Never a secret. `ids`: those that the line does not name. */
+export type Log = (line: string, level?: LogLevel, ids?: LineIds) => void
 
 /** What the server knows of its own event loop. */
 export interface EventLoop {
@@ -66,6 +139,12 @@ export interface EventLoop {
   delayMs(): { p50: number; p99: number; max: number }
 }
 
+/** Which backends beside the default can make sandboxes: a server starts without them too. */
+export interface ReadyBackends {
+  /** The required checks that failed at the last try, in words for everybody. Undefined: it is ready, or the default. Never rejects. */
+  troubleOf(name: string): Promise<string | undefined>
+}
+
 /** The environments of all sandboxes, each on the backend that made it. */
 export interface Environments {
   create(spec: EnvironmentSpec & { backend: string }): Promise<Environment>
@@ -73,6 +152,13 @@ export interface Environments {
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
   /** Why an environment does not run, or did not start, as far as its backend knows. Makes no request to it. */
   troubleOf(sandbox: { backend: string; environmentId: string }): string | undefined
+  /** Returns the ids of a backend's environments that run now, as far as it knows; undefined when it cannot tell. */
+  findRunning(backend: string): ReadonlySet<string> | undefined
+  /**
+   * Gives `store` the ids of the environments that ran at the last call and run no more. Calls wait for each other. When
+   * `store` rejects, so does this, and the next call gives it the same ids again.
+   */
+  handStopped(store: (environmentIds: readonly string[]) => Promise<void>): Promise<void>
   /** The processes of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
   processesOf(environment: Environment): EnvironmentProcesses
   /** Marks an environment as in use until the result is disposed of. */
@@ -83,14 +169,79 @@ export interface Environments {
   destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
 }
 
+/** What sandboxes use, and used in the last hour. */
+export interface Uses {
+  /** How far apart samples are, when not too many sandboxes run. */
+  readonly everyMs: number
+  /** Says that a sandbox is used: as long as it runs it is looked at from time to time. */
+  note(place: EnvironmentPlace): void
+  /** Tells of each what it uses. Undefined for one that does not run, or whose backend does not tell in time. Never rejects. */
+  now(places: readonly EnvironmentPlace[]): Promise<(Use | undefined)[]>
+  /** The oldest first. */
+  samples(environmentId: string): readonly Use[]
+  forget(environmentId: string): void
+  close(): void
+}
+
+/** What an environment is made of, before it is anybody's. */
+export type EnvironmentStart = Omit<EnvironmentSpec, 'id' | 'env' | 'network' | 'isSpare' | 'onProgress'> & {
+  backend: string
+}
+
+/** Environments that stand ready for the next creates. None of them had anything of a sandbox in it. */
+export interface Spares {
+  /** Begins to keep spares, the first of this kind: nothing is kept before. Resolves when they stand ready, or cannot be made. */
+  start(first: EnvironmentStart): Promise<void>
+  /** Takes a spare that is as `create` would make it: the caller alone keeps or destroys it. Returns undefined when no spare fits. */
+  take(
+    spec: Omit<EnvironmentSpec, 'id' | 'isSpare' | 'onProgress'> & { backend: string },
+  ): Promise<Environment | undefined>
+  /** Says that such an environment was asked for and is there: the next may be like it. */
+  wasAsked(spec: Omit<EnvironmentSpec, 'id' | 'isSpare' | 'onProgress'> & { backend: string }): void
+  /** How many stand ready. */
+  count(): number
+  /** Puts off the making of spares for a moment: something is asked of the server. */
+  defer(): void
+  /** No spare is begun until the result is disposed of. */
+  hold(): Disposable
+  /** Removes all of them. Resolves when they are gone, or after seconds: the next start removes what is left. */
+  close(): Promise<void>
+}
+
 /** What each sandbox may reach, also before it has its row. */
 export interface Networks {
   /** Throws when there is no such sandbox. */
   policyOf(environmentId: string): Policy
-  /** Gives this network to an environment that has no row yet, until it is called again without a network. */
-  prepare(environmentId: string, network?: SandboxNetwork): void
+  /** The secrets that it may use. None when there is no such sandbox. */
+  secretsOf(environmentId: string): readonly BoundSecret[]
+  /**
+   * Gives this network to an environment that has no row yet, until it is called again without a network. `teamId`: whose secrets
+   * it may use.
+   */
+  prepare(environmentId: string, network?: SandboxNetwork, teamId?: string): void
   /** Changes of one environment wait for each other. */
   inTurn<T>(environmentId: string, change: () => Promise<T>): Promise<T>
+}
+
+/** Makes programs in sandboxes use secrets that are not there. */
+export interface Trust {
+  /** As `bind`, for an environment that is being made: its stores have the authority when this resolves. */
+  prepare(environment: Environment): Promise<Environment>
+  /** The environment, whose programs find the variables of its secrets and trust the authority. */
+  bind(environment: Environment): Environment
+  /** The secrets that a connection may use: the one that was lent to who has the pass, or those of the environment. */
+  secretsOf(environmentId: string, pass?: string): readonly BoundSecret[]
+  /** Lends a secret for one operation. Undefined where nobody ends TLS. */
+  lend(environmentId: string, secret: BoundSecret): Promise<Loan | undefined>
+  /** The environment is gone. */
+  forget(environmentId: string): void
+}
+
+/** A secret that is lent until this is disposed of, to programs that show the pass to the proxy. */
+export interface Loan extends Disposable {
+  pass: string
+  /** The certificate that vouches for the hosts of the secret, as PEM. */
+  authority: string
 }
 
 /** The bundles of deployed agents: files named by the hash of their content. A file is there wholly or not at all. */

@@ -5,14 +5,16 @@ import { Value } from '@sinclair/typebox/value'
 import { bounds, excerpt } from '../../bounds.ts'
 import { assertRules } from '../../egress/rules.ts'
 import { faultsOfLimits } from '../../environment/least-limits.ts'
-import { messageOf, wordsOf } from '../../errors.ts'
+import { ApiError, messageOf, wordsOf } from '../../errors.ts'
 import type { AgentInput, AgentOptions, AgentSandbox } from '../../model/agent.ts'
+import { isolations } from '../../model/isolation.ts'
 import type { Limits as SandboxLimits } from '../../plugin-api/index.ts'
 import { didYouMean } from '../../read/closest.ts'
 import { faultOf } from '../../read/field-words.ts'
 import { objectOf } from '../../read/json.ts'
 import { readJson } from '../../read/json-text.ts'
 import { assertClientTools, assertRuleList, ClientTools, RuleList, StreamProfile } from '../permissions/options.ts'
+import { Bindings, readBindings } from '../secrets/bindings.ts'
 
 /** An object of these fields and no other, so that a mistyped name is an error. */
 const exact = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: false })
@@ -67,6 +69,9 @@ const Limits = exact({
   cpus: Type.Optional(Type.Number({ minimum: 0 })),
   diskMb: Type.Optional(Type.Integer({ minimum: 0 })),
 })
+
+/** At least so. */
+export const IsolationClass = Type.Union(isolations.map(each => Type.Literal(each)))
 
 const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
 
@@ -137,6 +142,7 @@ const AgentFile = exact({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: bounds.model })),
   systemPrompt: Type.Optional(Type.String({ maxLength: bounds.systemPrompt })),
   options: Type.Optional(Options),
+  secrets: Type.Optional(Bindings),
   sandbox: Type.Optional(
     exact({
       files: Type.Optional(
@@ -153,8 +159,10 @@ const AgentFile = exact({
       cwd: Type.Optional(Path),
       base: Type.Optional(Command),
       image: Type.Optional(Name),
+      runtime: Type.Optional(Name),
       template: Type.Optional(Name),
       limits: Type.Optional(Limits),
+      isolation: Type.Optional(IsolationClass),
       timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: Number.MAX_SAFE_INTEGER })),
     }),
   ),
@@ -173,8 +181,8 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
   for (const file of files) {
     try {
       const value = readJson(await readFile(file, 'utf8'))
-      const faults = [...findFaults(value), ...findEngineFaults(value, engines), ...findLimitFaults(value)]
-      problems.push(...faults.map(fault => `${file}: ${fault}`))
+      const faults = findAllFaults(value, engines)
+      problems.push(...faults.map(fault => `${file}: ${lineOf(fault)}`))
       if (faults.length === 0) agents.push(readAgent(value))
     } catch (error) {
       problems.push(wordsOf(error).startsWith(`${file}: `) ? wordsOf(error) : `${file}: ${messageOf(error)}`)
@@ -187,37 +195,59 @@ export async function readAgentFiles(path: string, engines: readonly string[]): 
 /** How many faults of one file are listed. */
 const MOST_FAULTS = 20
 
-/** All fields that are wrong, a line each. */
-function findFaults(value: unknown): string[] {
+/** A field that is wrong, and what it must be. */
+type Fault = readonly [field: string, what: string]
+
+const lineOf = ([field, what]: Fault): string => `${field}: ${what}`
+
+const findAllFaults = (value: unknown, engines: readonly string[]): Fault[] => [
+  ...findFaults(value),
+  ...findEngineFaults(value, engines),
+  ...findLimitFaults(value),
+]
+
+/** All fields that are wrong. */
+function findFaults(value: unknown): Fault[] {
   const faults = new Map<string, string>()
   for (const issue of Value.Errors(AgentFile, value)) {
     const { field, what } = faultOf(issue)
     const name = field || 'agent'
     // The first fault of a field is the most exact one.
-    if (!faults.has(name)) faults.set(name, `${name}: ${what}`)
+    if (!faults.has(name)) faults.set(name, what)
     if (faults.size === MOST_FAULTS) break
   }
-  return [...faults.values()]
+  return [...faults]
 }
 
-function findEngineFaults(value: unknown, engines: readonly string[]): string[] {
+function findEngineFaults(value: unknown, engines: readonly string[]): Fault[] {
   const engine = objectOf(value)?.engine
   if (typeof engine !== 'string' || engines.includes(engine)) return []
-  return [
-    `engine: there is no engine ${excerpt(engine)}${didYouMean(engine, engines)}; there are ${engines.join(', ')}`,
-  ]
+  const what = `there is no engine ${excerpt(engine)}${didYouMean(engine, engines)}; there are ${engines.join(', ')}`
+  return [['engine', what]]
 }
 
-function findLimitFaults(value: unknown): string[] {
+function findLimitFaults(value: unknown): Fault[] {
   const limits = objectOf(objectOf(objectOf(value)?.sandbox)?.limits) ?? {}
   const numbers = Object.entries(limits).filter(([, limit]) => typeof limit === 'number' && limit > 0)
-  return faultsOfLimits(Object.fromEntries(numbers)).map(([name, what]) => `sandbox.limits.${name}: ${what}`)
+  return faultsOfLimits(Object.fromEntries(numbers)).map(([name, what]) => [`sandbox.limits.${name}`, what] as const)
+}
+
+/** As `readAgent`, for one that is sent: throws invalid_request that has each field that is wrong in `faults`. */
+export function readSentAgent(value: unknown, engines: readonly string[]): AgentInput {
+  const faults = findAllFaults(value, engines)
+  const [first] = faults
+  if (!first) return readAgent(value)
+  const details = {
+    field: first[0],
+    faults: faults.map(([field, what]) => ({ field, message: lineOf([field, what]) })),
+  }
+  throw new ApiError('invalid_request', faults.map(lineOf).join('\n'), details)
 }
 
 /** Throws with every field that is wrong. */
 export function readAgent(value: unknown): AgentInput {
-  if (!Value.Check(AgentFile, value)) throw new Error(findFaults(value).join('\n'))
-  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {} } = value
+  if (!Value.Check(AgentFile, value)) throw new Error(findFaults(value).map(lineOf).join('\n'))
+  const { slug, name = slug, engine = 'echo', model, systemPrompt, sandbox = {}, options = {}, secrets = [] } = value
   assertRules('options.networkAllowOut', options.networkAllowOut ?? [])
   assertRules('options.networkDenyOut', options.networkDenyOut ?? [])
   for (const name of ['allow', 'ask', 'deny'] as const) assertRuleList(`options.${name}`, options[name])
@@ -230,6 +260,7 @@ export function readAgent(value: unknown): AgentInput {
     ...(systemPrompt !== undefined && { systemPrompt }),
     sandbox: toSandbox(sandbox),
     options: options as AgentOptions,
+    ...(secrets.length > 0 && { secrets: readBindings('secrets', secrets) }),
   }
 }
 
@@ -244,5 +275,5 @@ const toSandbox = ({
   envs,
   setup,
   limits: limits as SandboxLimits,
-  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'template' | 'timeoutMs'>),
+  ...(rest as Pick<AgentSandbox, 'cwd' | 'base' | 'image' | 'runtime' | 'template' | 'isolation' | 'timeoutMs'>),
 })

@@ -2,10 +2,9 @@ import type { Database } from 'bun:sqlite'
 import { insertLog } from '../../db/agent-logs.ts'
 import { isBusy, writeWhenFree } from '../../db/busy.ts'
 import type { AgentLog } from '../../model/agent-log.ts'
+import { withoutValues } from './without-values.ts'
 
 const MAX_TEXT_CHARS = 4000
-/** A shorter value is no secret, and would be found everywhere. */
-const MIN_SECRET_CHARS = 4
 
 export type LogLine = Omit<AgentLog, 'at'>
 
@@ -27,11 +26,4 @@ export function logAgent(
     // What the line is about does not wait for it.
     void writeWhenFree(db, write).catch(() => {})
   }
-}
-
-function withoutValues(text: string, variables: Readonly<Record<string, string>>): string {
-  const secrets = Object.entries(variables)
-    .filter(([, value]) => value.length >= MIN_SECRET_CHARS)
-    .sort(([, a], [, b]) => b.length - a.length)
-  return secrets.reduce((rest, [name, value]) => rest.replaceAll(value, `[${name}]`), text)
 }

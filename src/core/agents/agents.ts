@@ -6,10 +6,13 @@ import { ApiError } from '../../errors.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Deployment, DeploymentSummary } from '../../model/deployment.ts'
 import { assertAgent, assertKey, type Caller } from '../access/caller.ts'
+import { keepChange, keepEnd } from '../access/keep-change.ts'
 import type { Runtime } from '../runtime.ts'
+import { assertMayChangeBindings } from '../secrets/bind.ts'
 import { logAgent } from './agent-log.ts'
 import { removeUnusedBundles } from './bundles.ts'
 import { withOperatorChoices } from './operator-choices.ts'
+import { definitionOf, grantedLimits, pinToActive } from './versions.ts'
 
 const MAX_VARIABLES = 200
 
@@ -49,8 +52,11 @@ const toVersioned = (agent: Agent, deployments: DeploymentSummary[]): VersionedA
 
 /** With its versions, variables and logs. Its sandboxes stay. */
 export async function deleteAgent(runtime: Runtime, caller: Caller, slug: string): Promise<void> {
-  getVersionedAgent(runtime, caller, slug)
-  removeAgent(runtime.db, caller.teamId, slug)
+  keepEnd(runtime, caller, () => {
+    const { agent } = getVersionedAgent(runtime, caller, slug)
+    removeAgent(runtime.db, caller.teamId, slug)
+    return { action: 'agent.removed', target: { agentId: agent.id, agent: slug } }
+  })
   await removeUnusedBundles(runtime)
 }
 
@@ -64,8 +70,16 @@ export function rollBackAgent(runtime: Runtime, caller: Caller, slug: string, ve
     const target = chosen && findDeployment(db, chosen.id)
     if (!target && version !== undefined) throw new ApiError('not_found', `${slug} has no version ${version}.`)
     if (!target) throw new ApiError('conflict', `${slug} has no earlier version.`)
-    saveAgent(db, caller.teamId, { slug, ...withOperatorChoices(target.definition, agent), deploymentId: target.id })
+    assertMayChangeBindings(caller, agent.secrets, target.definition.secrets)
+    pinToActive(db, caller.teamId, slug)
+    saveAgent(db, caller.teamId, {
+      ...definitionOf(withOperatorChoices(target.definition, agent)),
+      ...grantedLimits(agent),
+      ...{ slug, deploymentId: target.id },
+    })
     logAgent(db, agent.id, { source: 'deploy', level: 'info', text: `${slug} is back at version ${target.version}.` })
+    const about = { agentId: agent.id, agent: slug, deploymentId: target.id }
+    keepChange(runtime, caller, { action: 'agent.rolled-back', target: about, detail: { version: target.version } })
     return target
   })
 }
@@ -87,9 +101,15 @@ export function setVariable(
   if (value !== undefined && !names.includes(key) && names.length >= MAX_VARIABLES) {
     throw new ApiError('conflict', `${slug} has ${MAX_VARIABLES} variables, and can have no more.`)
   }
-  const { agent } = getVersionedAgent(runtime, caller, slug)
-  const env = setAgentVariable(db, agent.id, key, value)
-  const text = `The variable ${key} was ${value === undefined ? 'taken away' : 'set'}.`
-  logAgent(db, agent.id, { source: 'deploy', level: 'info', text })
-  return Object.keys(env).sort()
+  const change = () => {
+    const { agent } = getVersionedAgent(runtime, caller, slug)
+    setAgentVariable(db, agent.id, key, value)
+    const text = `The variable ${key} was ${value === undefined ? 'taken away' : 'set'}.`
+    logAgent(db, agent.id, { source: 'deploy', level: 'info', text })
+    const action = value === undefined ? 'variable.removed' : 'variable.set'
+    return { action, target: { agentId: agent.id, agent: slug, name: key } }
+  }
+  if (value === undefined) keepEnd(runtime, caller, change)
+  else inTransaction(db, () => keepChange(runtime, caller, change()))
+  return listVariables(runtime, caller, slug)
 }

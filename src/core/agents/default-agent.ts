@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { findAgent, saveAgent } from '../../db/agents.ts'
 import { inTransaction } from '../../db/open.ts'
 import { findSetting, saveSetting } from '../../db/settings.ts'
+import { filesOf, findActive, saveVersion } from './versions.ts'
 
 /** What `coder` was last given here: any other model in it is its owner's choice. */
 const SETTING = 'coder_model'
@@ -18,7 +19,10 @@ export function ensureCoder(db: Database, teamId: string, model: string | undefi
     if (found && !isAsked && found.model !== findSetting(db, SETTING)) return
     const sandbox = { files: {}, envs: {}, setup: [], limits: {} }
     const coder = found ?? { slug: 'coder', name: 'Coder', engine: 'ai-sdk', sandbox, options: {} }
-    if (found?.model !== model) saveAgent(db, teamId, { ...coder, model })
+    const active = found && findActive(db, found)
+    if (active && found.model !== model)
+      saveVersion(db, teamId, { ...found, model }, { ...filesOf(active), madeBy: 'apply' })
+    else if (found?.model !== model) saveAgent(db, teamId, { ...coder, model })
     saveSetting(db, SETTING, model)
   })
 }

@@ -2,7 +2,8 @@ import { findApproval, listApprovals } from '../../db/approvals.ts'
 import { inTransaction } from '../../db/open.ts'
 import { ApiError } from '../../errors.ts'
 import type { Approval, ApprovalPage, Decision, Remember } from '../../model/approval.ts'
-import { assertMayApprove, type Caller } from '../access/caller.ts'
+import { assertMayApprove, type Caller, causeOf } from '../access/caller.ts'
+import { keepChange } from '../access/keep-change.ts'
 import { storeDecision } from '../chat/answers.ts'
 import { continueReply } from '../chat/continue.ts'
 import { getThread } from '../chat/threads.ts'
@@ -65,7 +66,11 @@ export async function answerApproval(runtime: Runtime, caller: Caller, id: strin
     const approval = getApproval(runtime, caller, id)
     if (!storeDecision(runtime.db, approval, toDecision(caller, answer))) throw alreadyAnswered(approval)
     if (answer.remember) rememberApproval(runtime, caller, approval, answer.remember)
-    continueReply(runtime, approval, { background: true })
+    continueReply(runtime, approval, { background: true, cause: causeOf(caller) })
+    const { sandboxId, threadId, kind } = approval
+    const target = { approvalId: id, sandboxId, threadId }
+    const detail = { kind, approved: answer.approved, remember: answer.remember }
+    keepChange(runtime, caller, { action: 'approval.answered', target, detail })
     return getApproval(runtime, caller, id)
   })
 }

@@ -3,6 +3,7 @@ import { inTransaction } from '../../db/open.ts'
 import { ApiError } from '../../errors.ts'
 import type { ClientAnswer } from '../../model/client-call.ts'
 import type { Thread } from '../../model/thread.ts'
+import { type Caller, causeOf } from '../access/caller.ts'
 import { storeOutput } from '../chat/answers.ts'
 import { continueReply } from '../chat/continue.ts'
 import type { Runtime } from '../runtime.ts'
@@ -13,6 +14,7 @@ import type { Runtime } from '../runtime.ts'
  */
 export async function giveToolResult(
   runtime: Runtime,
+  caller: Caller,
   thread: Thread,
   toolCallId: string,
   answer: ClientAnswer,
@@ -25,7 +27,7 @@ export async function giveToolResult(
     if (!storeOutput(db, call, answer)) {
       throw new ApiError('already_answered', `This call is ${call.status} already.`)
     }
-    const run = continueReply(runtime, call, { background: true })
+    const run = continueReply(runtime, call, { background: true, cause: causeOf(caller) })
     return { sandboxId: thread.sandboxId, threadId: thread.id, status: run ? 'running' : 'waiting' }
   })
 }

@@ -4,13 +4,13 @@ import { findThread } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Run } from '../../runs/run.ts'
-import type { Caller } from '../access/caller.ts'
+import { type Caller, causeOf } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { type Enqueued, isBusy } from '../queue/enqueue.ts'
 import type { Runtime } from '../runtime.ts'
 import { type Asked, findQuestion, type Identified, identify, type PostedMessage } from './asked.ts'
 import { cutThread } from './branches.ts'
-import { choosePlace } from './chat-place.ts'
+import { choosePlace, findKnownPlace } from './chat-place.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { enqueueChat, findAnswered } from './enqueue-chat.ts'
 import { leaveOpenCalls, takeBackCalls } from './leave-calls.ts'
@@ -60,6 +60,7 @@ export async function startChat(
     return 'id' in continued ? watched(runtime, request, continued) : continued
   }
   const asked = findQuestion(identified)
+  assertRoomForRun(runtime, caller, slug, request)
   const { sandbox, thread } = await choosePlace(runtime, caller, slug, request, signal)
   const { id, sandboxId } = thread
   if (request.whenBusy === undefined || request.whenBusy === 'reject') {
@@ -73,9 +74,28 @@ export async function startChat(
   // Looked up again: it may have been deleted, or got its engine's session, while its run was ended.
   const free = findThread(runtime.db, sandboxId, id)
   if (!free) throw new ApiError('thread_not_found', 'There is no such thread.')
-  const place: RunPlace = { agent, engine, sandbox, thread: free, ...(caller.keyId && { keyId: caller.keyId }) }
-  const run = startRun(runtime, place, asked, identified)
-  return watched(runtime, request, run)
+  const who = { ...(caller.keyId && { keyId: caller.keyId }), cause: causeOf(caller) }
+  const place: RunPlace = { agent, engine, sandbox, thread: free, ...who }
+  const slot = runtime.limits.open('runs', caller, caller.token?.userId ?? request.externalUserId)
+  try {
+    const run = startRun(runtime, { ...place, slot }, asked, identified)
+    return watched(runtime, request, run)
+  } catch (error) {
+    slot[Symbol.dispose]()
+    throw error
+  }
+}
+
+/**
+ * Throws rate_limit_exceeded before a sandbox is made for a run that has no room. Where there is a thread already, this run may
+ * take the place of another.
+ */
+function assertRoomForRun(runtime: Runtime, caller: Caller, slug: string, request: ChatRequest): void {
+  try {
+    runtime.limits.open('runs', caller, caller.token?.userId ?? request.externalUserId)[Symbol.dispose]()
+  } catch (error) {
+    if (!findKnownPlace(runtime, caller, slug, request)) throw error
+  }
 }
 
 const watched = (runtime: Runtime, { background }: ChatRequest, run: Run): StartedChat => ({

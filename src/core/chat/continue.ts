@@ -13,6 +13,7 @@ import {
   settleReply,
 } from '../../db/waiting-replies.ts'
 import { ApiError, messageOf } from '../../errors.ts'
+import type { Cause } from '../../model/observation.ts'
 import type { WaitingReply } from '../../model/waiting-reply.ts'
 import type { StoredMessage } from '../../plugin-api/index.ts'
 import { describeFault } from '../../runs/fault.ts'
@@ -32,6 +33,7 @@ export interface ContinueOptions {
   background: boolean
   options?: ChatOptions
   keyId?: string | undefined
+  cause?: Cause
 }
 
 /** A run that ends the server, or comes to nothing, would be started again for ever. */
@@ -69,7 +71,7 @@ export const continueReply = (runtime: Runtime, key: ReplyKey, change: ContinueO
         options: strictestOptions(asked.options, change.options),
         ...(keyId !== undefined && { keyId }),
       }
-      return startTurn(runtime, place, request, work)
+      return startTurn(runtime, { ...place, ...(change.cause && { cause: change.cause }) }, request, work)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 'shutting_down') throw error
       failReply(db, key, error.message)

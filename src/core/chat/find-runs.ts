@@ -1,7 +1,9 @@
 import { findRuns as find, listCallsOfMessage, listLoggedCalls } from '../../db/find-runs.ts'
 import { findSandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
-import type { FoundRun, RunFilter, ToolCall } from '../../model/found-run.ts'
+import type { FoundRun, RunEventPage, RunFilter, ToolCall } from '../../model/found-run.ts'
+import { readLog } from '../../runs/kept-logs.ts'
+import { projectJson } from '../../stream/project.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -29,12 +31,40 @@ export async function findRuns(
 
 /** A run with the tools of its reply. Throws run_not_found, also for a run that the caller may not see. */
 export async function getRun({ db }: Runtime, caller: Caller, id: string): Promise<FoundRun & { tools: ToolCall[] }> {
-  const [run] = await find(db, { ...scopeOf(caller), id, limit: 1 })
-  if (!run) throw new ApiError('run_not_found', 'There is no such run.')
+  const run = await getOwnRun(db, caller, id)
   const { threadId, messageId } = run
   const isActive = run.status === 'active'
   const tools = isActive
     ? await listLoggedCalls(db, id)
     : await listCallsOfMessage(db, { threadId, messageId, runId: id })
   return { ...run, tools }
+}
+
+const MAX_PAGE_CHARACTERS = 1024 * 1024
+
+/**
+ * The chunks of a run's stream after one of them, in order, as the profile `ai-7` has them. Those of runs that ended more than a
+ * week ago are gone. Throws run_not_found, also for a run that the caller may not see.
+ */
+export async function listRunEvents(
+  { db }: Runtime,
+  caller: Caller,
+  id: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<RunEventPage> {
+  const { status } = await getOwnRun(db, caller, id)
+  const rows = await readLog(db, id, { after, limit, maxLength: MAX_PAGE_CHARACTERS })
+  const last = rows.at(-1)?.seq
+  const events = rows.flatMap(({ seq, atMs, chunk }) => {
+    const shown = projectJson(chunk, 'ai-7')
+    if (shown === undefined) return []
+    return [{ seq, at: atMs === null ? null : new Date(atMs).toISOString(), chunk: JSON.parse(shown) }]
+  })
+  return { events, nextAfter: last ?? (status === 'active' ? after : null) }
+}
+
+async function getOwnRun(db: Runtime['db'], caller: Caller, id: string): Promise<FoundRun> {
+  const [run] = await find(db, { ...scopeOf(caller), id, limit: 1 })
+  if (!run) throw new ApiError('run_not_found', 'There is no such run.')
+  return run
 }

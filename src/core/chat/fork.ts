@@ -17,22 +17,38 @@ export const forkThread = (
   { db }: Runtime,
   thread: Thread,
   { messageId, name = thread.name }: { messageId: string; name?: string | null },
-): Promise<Thread> =>
-  writeWhenFree(db, () =>
-    inTransaction(db, () => {
-      const place = findPlace(db, thread.id, messageId)
-      if (!place) throw new ApiError('invalid_request', 'messageId: no message of this thread', { field: 'messageId' })
-      const { sandboxId, externalUserId } = thread
-      const fork = insertThread(db, {
-        sandboxId,
-        ...(name !== null && { name }),
-        ...(externalUserId !== undefined && { externalUserId }),
-      })
-      copyMessages(db, thread.id, place.position, fork.id)
-      closeCopies(db, thread.id, fork.id)
-      return fork
-    }),
-  )
+): Promise<Thread> => writeWhenFree(db, () => inTransaction(db, () => copyThread(db, thread, { messageId, name })))
+
+/** The same within a transaction of the caller, into any sandbox. Without a message, all that is stored goes along. */
+export function copyThread(
+  db: Database,
+  thread: Thread,
+  { sandboxId = thread.sandboxId, messageId, name = thread.name }: CopyThread,
+): Thread {
+  const until = messageId === undefined ? Number.MAX_SAFE_INTEGER : positionOf(db, thread, messageId)
+  const { externalUserId } = thread
+  const fork = insertThread(db, {
+    sandboxId,
+    ...(name !== null && { name }),
+    ...(externalUserId !== undefined && { externalUserId }),
+  })
+  copyMessages(db, thread.id, until, fork.id)
+  closeCopies(db, thread.id, fork.id)
+  return fork
+}
+
+export interface CopyThread {
+  sandboxId?: string
+  messageId?: string
+  name?: string | null
+}
+
+/** Throws invalid_request when there is no such message. */
+export function positionOf(db: Database, thread: Thread, messageId: string): number {
+  const place = findPlace(db, thread.id, messageId)
+  if (!place) throw new ApiError('invalid_request', 'messageId: no message of this thread', { field: 'messageId' })
+  return place.position
+}
 
 function closeCopies(db: Database, threadId: string, forkId: string): void {
   for (const { messageId } of listWaitingReplies(db, threadId)) {

@@ -1,7 +1,7 @@
 import { inTransaction } from '../../db/open.ts'
 import { ApiError } from '../../errors.ts'
 import type { Run } from '../../runs/run.ts'
-import { assertMayApprove, type Caller } from '../access/caller.ts'
+import { assertMayApprove, type Caller, causeOf } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { findAnswers, storeDecision, storeOutput } from './answers.ts'
 import { findQuestion, type Identified, type Posted } from './asked.ts'
@@ -49,7 +49,8 @@ export function continuePosted(
     }
     const { messageId } = 'call' in first ? first.call : first.approval
     const { background, options } = chat
-    const run = continueReply(runtime, { threadId, messageId }, { background, options, keyId: caller.keyId })
+    const change = { background, options, keyId: caller.keyId, cause: causeOf(caller) }
+    const run = continueReply(runtime, { threadId, messageId }, change)
     return run ?? { sandboxId, threadId, status: 'waiting' }
   })
 }

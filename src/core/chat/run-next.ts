@@ -87,7 +87,8 @@ function startQueued(runtime: Runtime, sandbox: Sandbox, thread: Thread, queued:
     startRun(runtime, { ...runner, sandbox, thread, ...(keyId !== undefined && { keyId }) }, asked, chat)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code === 'shutting_down') throw error
-    const init = { threadId: thread.id, sandboxId: sandbox.id, engine: agentSlug, background: true, messages }
+    const { id: sandboxId, teamId } = sandbox
+    const init = { threadId: thread.id, sandboxId, teamId, agentSlug, engine: agentSlug, background: true, messages }
     runs.start(init, () => failWith(error.code, error.message))
   }
 }

@@ -1,4 +1,5 @@
 import type { Agent } from '../../model/agent.ts'
+import type { Cause } from '../../model/observation.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Thread } from '../../model/thread.ts'
 import type { Engine, Turn } from '../../plugin-api/index.ts'
@@ -13,6 +14,10 @@ export interface RunPlace {
   thread: Thread
   /** The API key that asked. */
   keyId?: string
+  /** Absent when the run's time has come without a request. */
+  cause?: Cause
+  /** The run's part of what its caller may have under way. Absent for a run that no request has started: that is counted too. */
+  slot?: Disposable
 }
 
 /** What a chat asks of its run beside its messages. Kept as JSON while the reply waits, for the run that goes on. */

@@ -5,6 +5,7 @@ import { rulesFor } from '../../db/remembered-rules.ts'
 import { ApiError } from '../../errors.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
+import type { Thread } from '../../model/thread.ts'
 import type { Engine, Turn } from '../../plugin-api/index.ts'
 import type { Run } from '../../runs/run.ts'
 import type { RunInit } from '../../runs/run-init.ts'
@@ -39,6 +40,7 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...{ agent, engine, sandbox, threadId: thread.id, turn, options: turnOptions, budgets, chatRules, clientTools },
     ...(keyId !== undefined && { keyId }),
     ...(steering && { steering }),
+    ...(place.cause && { cause: place.cause }),
     remembered: rulesFor(runtime.db, { teamId: sandbox.teamId, agentSlug: agent.slug, threadId: thread.id }),
   }
   keepSteeringFirst(runtime.db, thread.id)
@@ -51,6 +53,9 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
     ...work.init,
     threadId: thread.id,
     sandboxId: sandbox.id,
+    teamId: sandbox.teamId,
+    agentSlug: agent.slug,
+    ...(place.cause && { cause: place.cause }),
     engine: engine.name,
     profile,
     clientTools: Object.keys(clientTools),
@@ -62,8 +67,18 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
   }
   const partsOf = (messageId: string) => steeringParts(runtime.db, thread.id, messageId)
   const { failure } = work
-  if (failure !== undefined) return runtime.runs.start(init, () => failWith('budget_exceeded', failure))
-  return runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId }), partsOf))
+  const run =
+    failure === undefined
+      ? runtime.runs.start(init, (signal, runId) => toRunEvents(runTurn(runtime, chat, { signal, runId }), partsOf))
+      : runtime.runs.start(init, () => failWith('budget_exceeded', failure))
+  const slot = place.slot ?? countRun(runtime, sandbox, thread, keyId)
+  void run.finished.then(() => slot[Symbol.dispose]())
+  return run
+}
+
+/** Counts a run that goes on with what was asked earlier, for its key and end user. It is not refused: nobody would ask again. */
+function countRun({ limits }: Runtime, { teamId }: Sandbox, thread: Thread, keyId: string | undefined): Disposable {
+  return limits.openAnyway('runs', { teamId, ...(keyId !== undefined && { keyId }) }, thread.externalUserId)
 }
 
 function assertSupported(engine: Engine, { clientTools = {} }: ChatOptions): void {
@@ -100,7 +115,8 @@ export function chooseAgent(runtime: Runtime, current: Agent, sandbox: Sandbox):
 function asOfSandbox(db: Database, current: Agent, { deploymentId }: Sandbox): Agent {
   if (deploymentId === undefined || deploymentId === current.deploymentId) return current
   const deployment = findDeployment(db, deploymentId)
-  return deployment?.agentId === current.id
-    ? { ...current, ...withOperatorChoices(deployment.definition, current) }
-    : current
+  if (deployment?.agentId !== current.id) return current
+  // What the version leaves out, as a model, is not the present one's either.
+  const { model: _, systemPrompt: __, ...rest } = current
+  return { ...rest, ...withOperatorChoices(deployment.definition, current) }
 }

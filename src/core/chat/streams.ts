@@ -1,15 +1,18 @@
 import { listThreadsWithQueue } from '../../db/queued-messages.ts'
+import { findRun } from '../../db/runs.ts'
+import { listWaitingThreads } from '../../db/threads.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { Watched } from '../../runs/registry.ts'
 import type { Receipt } from '../../runs/run.ts'
+import { parseLastEventId } from '../../stream/frame.ts'
 import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { stopQueues } from '../queue/queue.ts'
 import type { Runtime } from '../runtime.ts'
 import { cancelWaiting } from './cancel-waiting.ts'
 import { actAs, findPlace, findSandbox, placeholderName } from './conversations.ts'
-import { listVisibleThreads } from './threads.ts'
+import { isVisibleThread } from './threads.ts'
 
 /** How a request names a stream. */
 export interface StreamName {
@@ -70,7 +73,10 @@ export function resumeStream(
   lastEventId: string | null,
 ): Watched | undefined {
   const own = ownThreadId === undefined ? [] : [ownThreadId]
-  for (const each of [...own, ...threadIds(runtime, caller, sandbox, threadId)]) {
+  const { runId } = parseLastEventId(lastEventId) ?? {}
+  const ended = runId === undefined ? undefined : findRun(runtime.db, runId)?.threadId
+  const others = ended === undefined ? [] : [ended]
+  for (const each of [...own, ...threadIds(runtime, caller, sandbox, { threadId, others })]) {
     const watched = runtime.runs.resume(sandbox.id, { threadId: each, lastEventId })
     if (watched) return watched
   }
@@ -86,25 +92,33 @@ export async function cancelStream(
   { caller, sandbox, threadId }: Stream,
   queue: 'keep' | 'drop',
 ): Promise<{ runs: Receipt[]; isCancelled: boolean }> {
-  const threads = threadIds(runtime, caller, sandbox, threadId)
   const withQueue = listThreadsWithQueue(runtime.db, sandbox.id)
+  const others = [...withQueue, ...listWaitingThreads(runtime.db, sandbox.id)]
+  const threads = threadIds(runtime, caller, sandbox, { threadId, others })
   const stopped = threads.includes(undefined) ? withQueue : withQueue.filter(id => threads.includes(id))
-  stopQueues(runtime, stopped, queue)
-  const cancelled = threads.map(each => runtime.runs.cancel(sandbox.id, each))
-  const runs = (await Promise.all(cancelled)).flat()
+  const stopping = async () => stopQueues(runtime, stopped, queue)
+  // Nothing goes on because the database does not take that the queue stops.
+  const [held, ...ended] = await Promise.allSettled([
+    stopping(),
+    ...threads.map(each => runtime.runs.cancel(sandbox.id, each)),
+  ])
+  const runs = ended.flatMap(each => (each.status === 'fulfilled' ? each.value : []))
+  for (const each of [held, ...ended]) if (each.status === 'rejected') throw each.reason
   const waiting = cancelWaiting(runtime, sandbox.id, threads)
   return { runs, isCancelled: runs.length > 0 || waiting.length > 0 }
 }
 
-/** Lists the given thread, all threads (as undefined), or an end user's: first those with a run, the youngest run first. */
+/**
+ * Lists the given thread, all threads (as undefined), or of those with a run, the youngest first, and the others the ones that
+ * an end user may see.
+ */
 function threadIds(
   runtime: Runtime,
   caller: Caller,
   sandbox: Sandbox,
-  threadId: string | undefined,
+  { threadId, others }: { threadId: string | undefined; others: readonly string[] },
 ): (string | undefined)[] {
   if (threadId !== undefined || caller.token?.userId === undefined) return [threadId]
-  const seen = new Set(listVisibleThreads(runtime, caller, sandbox).map(({ id }) => id))
   const running = runtime.runs.active(sandbox.id).map(run => run.threadId)
-  return [...new Set(running.filter(id => seen.has(id))).union(seen)]
+  return [...new Set([...running, ...others])].filter(id => isVisibleThread(runtime, caller, sandbox, id))
 }

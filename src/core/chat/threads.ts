@@ -26,6 +26,28 @@ export const listVisibleThreads = (
   page: ThreadPage = {},
 ): Thread[] => listThreads(db, sandbox.id, { ...page, ...(token?.userId !== undefined && { userId: token.userId }) })
 
+/** How many threads are read at once. */
+const THREADS = 500
+
+/** Pages of all threads that the caller may see, newest first, or of those before one. */
+export function* visibleThreadPages(runtime: Runtime, caller: Caller, sandbox: Sandbox, before?: string) {
+  for (let from = before; ; ) {
+    const page = listVisibleThreads(runtime, caller, sandbox, {
+      limit: THREADS,
+      ...(from !== undefined && { before: from }),
+    })
+    if (page.length > 0) yield page
+    if (page.length < THREADS) return
+    from = page.at(-1)?.id
+  }
+}
+
+/** Whether the caller may see this thread of the sandbox. */
+export function isVisibleThread({ db }: Runtime, caller: Caller, sandbox: Sandbox, id: string): boolean {
+  const thread = findThread(db, sandbox.id, id)
+  return thread !== undefined && isVisible(caller, thread)
+}
+
 export function createThread(
   { db }: Runtime,
   caller: Caller,

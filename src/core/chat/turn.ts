@@ -1,16 +1,20 @@
 import { messageOf } from '../../errors.ts'
 import type { RunBudgets } from '../../gateway/budgets.ts'
 import type { Agent } from '../../model/agent.ts'
+import type { Cause } from '../../model/observation.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
 import type { ClientTool, Engine, EngineContext, Permissions, Turn, TurnOptions } from '../../plugin-api/index.ts'
 import { describeFault } from '../../runs/fault.ts'
 import { type LogLine, logAgent } from '../agents/agent-log.ts'
 import { createPermissions, type PermissionsInit, type RuleOptions } from '../permissions/decide.ts'
 import type { RunSteering, Runtime } from '../runtime.ts'
+import { observeSpawns } from '../sandboxes/observe-exec.ts'
+import { observeFiles } from '../sandboxes/observed-files.ts'
 import { prepareAttachments, withAttachments } from './attachments.ts'
 import { toBudgetCallId, withRaises } from './budget-approvals.ts'
 import { createLazySession } from './lazy-session.ts'
 import { metered } from './metered.ts'
+import { observeTools } from './observe-tools.ts'
 import { listCallIds, withOwnCallIds } from './own-call-ids.ts'
 import { failedByTools, takeToolsLog, withOwnTools } from './own-tools.ts'
 import { refuseApproved } from './refuse-approved.ts'
@@ -36,6 +40,8 @@ export interface ChatTurn {
   steering?: RunSteering
   /** The API key that asked. */
   keyId?: string
+  /** Absent when the turn has begun without a request. */
+  cause?: Cause
 }
 
 type AddLine = (line: Pick<LogLine, 'source' | 'level' | 'text'>) => void
@@ -48,7 +54,8 @@ export async function* runTurn(
 ): TurnEvents {
   const { agent, engine, sandbox, threadId } = chat
   const addLine: AddLine = line => logAgent(runtime.db, agent.id, { ...line, sandboxId: sandbox.id }, sandbox.envs)
-  const environment = await runtime.environments.get(sandbox)
+  const work = { teamId: sandbox.teamId, sandboxId: sandbox.id, runId, cause: chat.cause ?? {} }
+  const environment = observeFiles(runtime, work, await runtime.environments.get(sandbox))
   const checked = refuseApproved(chat.turn, permissionsOf(chat, { asks: true, canAsk: true }))
   yield* checked.events
   const turn = yield* tellAttachments(checked.turn, environment.files)
@@ -67,8 +74,9 @@ export async function* runTurn(
   runtime.loop?.entered(`${runId} by ${engine.name}`)
   const { steering } = chat
   steering?.begin(messages => prepareAttachments(messages, environment.files))
-  const events = runEngine(engine, turn, {
-    environment,
+  const { observe } = runtime.observers
+  const engineEvents = runEngine(engine, turn, {
+    environment: observeSpawns(runtime, environment, { sandbox, runId, ...(chat.cause && { cause: chat.cause }) }),
     cwd: sandbox.cwd,
     env: sandbox.envs,
     signal,
@@ -84,6 +92,8 @@ export async function* runTurn(
     fetch: (url, init) => runtime.egress.fetch(sandbox.environmentId, url, { signal, ...init }),
   })
   const { history, prompt, continues } = turn
+  const about = { teamId: sandbox.teamId, sandboxId: sandbox.id, threadId, runId, engine: engine.name }
+  const events = observeTools(engineEvents, observe, about, continues)
   const reply = continues && !continues.isLate ? continues.reply.parts : []
   const identified = withOwnCallIds(events, listCallIds([...history, ...prompt]), reply)
   try {

@@ -1,16 +1,18 @@
 import { excerpt } from '../../bounds.ts'
-import { agentEnv, findAgent, saveAgent } from '../../db/agents.ts'
+import { agentEnv, findAgent } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { insertDeployment } from '../../db/deployments.ts'
 import { lasting } from '../../db/lasting.ts'
 import { inTransaction } from '../../db/open.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Deployment } from '../../model/deployment.ts'
 import type { JsonObject } from '../../read/json.ts'
 import type { Caller } from '../access/caller.ts'
+import { keepChange } from '../access/keep-change.ts'
 import { logAgent } from '../agents/agent-log.ts'
+import { saveVersion } from '../agents/versions.ts'
 import type { Runtime, StoredBundle } from '../runtime.ts'
-import { type Deployed, deployedAgent, parseHooks, parseTools } from './deployed-agent.ts'
+import { assertMayChangeBindings } from '../secrets/bind.ts'
+import { type Deployed, deployedAgent, isolationOfDeploy, parseHooks, parseTools } from './deployed-agent.ts'
 import { inspectBundle } from './inspect-bundle.ts'
 
 export interface DeployRequest {
@@ -30,14 +32,16 @@ export interface DeployRequest {
  */
 export async function* deployAgent(
   runtime: Runtime,
-  { teamId }: Caller,
+  caller: Caller,
   request: DeployRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string, Deployment> {
   const { db, engines } = runtime
+  const { teamId } = caller
   const { slug, bundle, template, metadata } = request
   const found = findAgent(db, teamId, slug)
   const env = found ? agentEnv(db, found.id) : {}
+  assertRoomForVersion(runtime, teamId, slug)
   if (request.engine !== undefined && !engines.has(request.engine)) {
     throw new ApiError(
       'invalid_request',
@@ -53,6 +57,7 @@ export async function* deployAgent(
       template: template?.name,
       env,
       sandbox: found?.sandbox,
+      isolation: isolationOfDeploy({ ...request, metadata: metadata ?? {} }, found),
       toAgent,
     }
     const { description, problem, missing } = await inspectBundle(runtime, inspection, signal)
@@ -62,16 +67,24 @@ export async function* deployAgent(
     const deployed: Deployed = { ...request, metadata: metadata ?? {}, description }
     const tools = parseTools(deployed)
     const store = () => {
+      assertRoomForVersion(runtime, teamId, slug)
       // Looked up again: the operator may have decided anew while the bundle was loaded.
-      const input = deployedAgent(deployed, findAgent(db, teamId, slug), runtime)
-      const { id: agentId } = saveAgent(db, teamId, input)
-      const made = insertDeployment(db, {
-        ...{ agentId, definition: input, tools, bundle: bundle.name },
+      const current = findAgent(db, teamId, slug)
+      const input = deployedAgent(deployed, current, runtime)
+      assertMayChangeBindings(caller, current?.secrets, input.secrets)
+      const files = {
+        madeBy: 'deploy',
+        tools,
+        bundle: bundle.name,
         ...(template && { template: template.name }),
-      })
-      return { agent: saveAgent(db, teamId, { ...input, deploymentId: made.id }), deployment: made, input }
+      } as const
+      const deployment = saveVersion(db, teamId, input, files)
+      const { version, agentId, id: deploymentId } = deployment
+      const target = { agentId, agent: slug, deploymentId }
+      keepChange(runtime, caller, { action: 'agent.deployed', target, detail: { version, bundle: bundle.name } })
+      return { deployment, input }
     }
-    const { agent, deployment, input } = await writeWhenFree(db, () => inTransaction(db, store))
+    const { deployment, input } = await writeWhenFree(db, () => inTransaction(db, store))
     await lasting(db)
     const hooks = parseHooks(deployed)
     const said: string[] = [
@@ -81,7 +94,7 @@ export async function* deployAgent(
       ...(problem === undefined ? [] : [`The bundle could not be loaded yet: ${problem}`]),
     ]
     for (const text of said) {
-      logAgent(db, agent.id, { source: 'deploy', level: text === said[0] ? 'info' : 'warn', text }, env)
+      logAgent(db, deployment.agentId, { source: 'deploy', level: text === said[0] ? 'info' : 'warn', text }, env)
       yield text
     }
     return deployment
@@ -89,4 +102,11 @@ export async function* deployAgent(
     if (found) logAgent(db, found.id, { source: 'deploy', level: 'error', text: messageOf(error) }, env)
     throw error
   }
+}
+
+/** Throws rate_limit_exceeded when the team has as many agents, versions or bundles as it may have. */
+function assertRoomForVersion({ db, teamLimits }: Runtime, teamId: string, slug: string): void {
+  if (!findAgent(db, teamId, slug)) teamLimits.assertRoom(teamId, 'agents')
+  teamLimits.assertRoom(teamId, 'versions')
+  teamLimits.assertRoom(teamId, 'bundles')
 }

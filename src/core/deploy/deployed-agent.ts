@@ -2,7 +2,8 @@ import { excerpt } from '../../bounds.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { Agent, AgentInput } from '../../model/agent.ts'
 import type { DeployedTool } from '../../model/deployment.ts'
-import type { Engine } from '../../plugin-api/index.ts'
+import { isIsolation, strongestOf } from '../../model/isolation.ts'
+import type { Engine, Isolation } from '../../plugin-api/index.ts'
 import { isObject, type JsonObject, objectOf, objectsOf } from '../../read/json.ts'
 import { readAgent } from '../agents/agent-files.ts'
 import type { Runtime } from '../runtime.ts'
@@ -53,12 +54,14 @@ export function deployedAgent(
       acp: found?.options.acp,
       ...permissionOptions(said, found),
     },
+    secrets: sandbox.secrets ?? said.secrets ?? found?.secrets,
     sandbox: {
       files: sandbox.files,
       setup: [...installPackages(sandbox.apt), ...toList(sandbox.build), ...toList(sandbox.setup)],
       cwd: sandbox.cwd,
       timeoutMs: sandbox.timeoutMs,
       limits: { memoryMb: sandbox.memoryMB, cpus: sandbox.cpuCount },
+      isolation: isolationIn(sandbox, found),
       ...{ base, image, template },
     },
   }
@@ -69,6 +72,19 @@ export function deployedAgent(
     throw error instanceof ApiError ? error : new ApiError('invalid_request', messageOf(error))
   }
 }
+
+/** The isolation that a deploy's sandboxes have at least, by what is known before its bundle is loaded. */
+export const isolationOfDeploy = (
+  { metadata, sandboxConfig }: Pick<Deployed, 'metadata' | 'sandboxConfig'>,
+  found: Agent | undefined,
+): Isolation | undefined => {
+  const isolation = isolationIn({ ...objectOf(metadata.sandbox), ...sandboxConfig }, found)
+  return isIsolation(isolation) ? isolation : undefined
+}
+
+/** No weaker than it was. What is no class is told by the check of the whole agent. */
+const isolationIn = ({ isolation }: JsonObject, found: Agent | undefined): unknown =>
+  isolation === undefined || isIsolation(isolation) ? strongestOf(isolation, found?.sandbox.isolation) : isolation
 
 /** What a deploy does not say of its calls stays as it was: a client that does not know the options takes no rule away. */
 function permissionOptions(said: JsonObject, found: Agent | undefined): JsonObject {

@@ -1,16 +1,18 @@
 import { bounds } from '../../bounds.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
+import { beginEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
 import { runCommand } from '../../environment/run-command.ts'
 import { messageOf } from '../../errors.ts'
 import type { AgentInput, AgentSandbox } from '../../model/agent.ts'
-import type { CheckContext, Engine, Environment } from '../../plugin-api/index.ts'
+import type { CheckContext, Engine, Environment, Isolation } from '../../plugin-api/index.ts'
 import { isObject, type JsonObject, parseJson, shapeOf } from '../../read/json.ts'
 import { pickStart } from '../agents/operator-choices.ts'
 import { placeTools } from '../agents/user-tools.ts'
 import type { Runtime } from '../runtime.ts'
-import { withoutZeroLimits } from '../sandboxes/sandboxes.ts'
+import { abandonEnvironment } from '../sandboxes/abandon-environment.ts'
+import { assertReady, chooseBackend } from '../sandboxes/choose-backend.ts'
+import { withoutZeroLimits } from '../sandboxes/environment-start.ts'
 import { unpackTemplate } from '../sandboxes/set-up.ts'
 
 const INSPECT_WITHIN_MS = 60_000
@@ -24,6 +26,8 @@ export interface Inspection {
   env: Readonly<Record<string, string>>
   /** The agent that is deployed anew: its sandboxes' own beginning is this one's. */
   sandbox: AgentSandbox | undefined
+  /** The bundle is somebody's program: it is isolated as the agent's sandboxes are to be. */
+  isolation: Isolation | undefined
   /** The agent that a description makes; its engine is asked whether it can run in such a sandbox. */
   toAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>
 }
@@ -35,12 +39,14 @@ type Described = { description: JsonObject; problem?: never } | { description?: 
 
 /**
  * Loads a bundle in a sandbox that is made for this, reaches nothing, and is removed after; an archive of files is unpacked
- * there to see that it can be. Throws setup_failed for an archive that cannot.
+ * there to see that it can be. Throws setup_failed for an archive that cannot, and conflict or sandbox_unavailable where the isolation
+ * cannot be had.
  */
 export async function inspectBundle(runtime: Runtime, inspection: Inspection, signal: AbortSignal): Promise<Inspected> {
   const { db, config, environments, networks, egress } = runtime
   const { env, sandbox } = inspection
-  const place = { backend: config.backend, environmentId: newId('env') }
+  const place = { backend: chooseBackend(runtime, inspection.isolation), environmentId: newId('env') }
+  await assertReady(runtime, place.backend)
   const network = { own: { allowOut: [] } }
   await writeWhenFree(db, () => beginEnvironment(db, place))
   const environment = await environments.create({
@@ -61,8 +67,7 @@ export async function inspectBundle(runtime: Runtime, inspection: Inspection, si
     const missing = await missingFor(runtime.engines.get(engine), { environment, cwd: '/', env, signal, options })
     return { ...described, ...(missing !== undefined && { missing }) }
   } finally {
-    await environments.destroy(place)
-    await writeWhenFree(db, () => settleEnvironment(db, place.environmentId))
+    await abandonEnvironment(runtime, place)
     egress.forget(place.environmentId)
     networks.prepare(place.environmentId)
   }

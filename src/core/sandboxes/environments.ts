@@ -1,16 +1,27 @@
 import type { Database } from 'bun:sqlite'
 import { createHolds } from '../../async/hold.ts'
+import { createLock } from '../../async/lock.ts'
 import { findPlugin } from '../../db/backends.ts'
 import { keepSpawned } from '../../environment/server-side-processes.ts'
 import { ApiError } from '../../errors.ts'
 import type { Backend, EnvironmentProcesses } from '../../plugin-api/index.ts'
-import type { Environments } from '../runtime.ts'
+import type { Environments, Trust, Uses } from '../runtime.ts'
 
-export function createEnvironments(db: Database, backends: ReadonlyMap<string, Backend>): Environments {
+export function createEnvironments(
+  db: Database,
+  backends: ReadonlyMap<string, Backend>,
+  uses: Pick<Uses, 'note' | 'forget'>,
+  trust: Pick<Trust, 'bind' | 'forget'>,
+): Environments {
   const kept = new Map<string, EnvironmentProcesses>()
   const holds = createHolds()
   /** Since `takeHeld` was last asked. */
   let held = new Set<string>()
+  /** Those that ran at the last `handStopped`. */
+  let running = new Set<string>()
+  /** Those that have stopped and were not stored since. */
+  let stopped = new Set<string>()
+  const handInTurn = createLock()
   const backendOf = (name: string): Backend => {
     const backend = backends.get(name)
     if (backend) return backend
@@ -26,9 +37,23 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
     async get(sandbox) {
       const environment = await find(sandbox)
       if (!environment) throw new ApiError('sandbox_unavailable', 'The sandbox has lost its environment.')
-      return environment
+      uses.note(sandbox)
+      return backendOf(sandbox.backend).egress === 'own' ? environment : trust.bind(environment)
     },
     troubleOf: ({ backend, environmentId }) => backends.get(backend)?.troubleOf?.(environmentId),
+    findRunning(name) {
+      const ids = backends.get(name)?.listRunning?.()
+      return ids && new Set(ids)
+    },
+    handStopped: store =>
+      handInTurn(async () => {
+        const before = running
+        running = new Set([...backends.values()].flatMap(backend => backend.listRunning?.() ?? []))
+        stopped = stopped.union(before.difference(running))
+        if (stopped.size === 0) return
+        await store([...stopped])
+        stopped = new Set()
+      }),
     processesOf(environment) {
       const processes = environment.processes ?? kept.get(environment.id) ?? keepSpawned(environment)
       if (!environment.processes) kept.set(environment.id, processes)
@@ -45,6 +70,8 @@ export function createEnvironments(db: Database, backends: ReadonlyMap<string, B
     },
     async destroy(sandbox) {
       kept.delete(sandbox.environmentId)
+      uses.forget(sandbox.environmentId)
+      trust.forget(sandbox.environmentId)
       await (await find(sandbox))?.destroy()
     },
   }

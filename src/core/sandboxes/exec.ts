@@ -1,6 +1,7 @@
 import { type CommandOptions, type CommandResult, runCommand } from '../../environment/run-command.ts'
-import type { Caller } from '../access/caller.ts'
+import { type Caller, causeOf } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
+import { beginExec, outcomeOf } from './observe-exec.ts'
 import { assertStartable } from './program.ts'
 import { useSandbox } from './use-sandbox.ts'
 
@@ -36,7 +37,24 @@ export async function prepareCommand(
   assertStartable(program)
   const held = use.hold()
   return {
-    run: options => runCommand(environment, { ...program, ...options }),
+    run: options =>
+      observed(beginExec(runtime, { sandbox, cause: causeOf(caller) }, command), () =>
+        runCommand(environment, { ...program, ...options }),
+      ),
     [Symbol.dispose]: () => held[Symbol.dispose](),
+  }
+}
+
+async function observed(
+  ended: ReturnType<typeof beginExec>,
+  run: () => Promise<CommandResult>,
+): Promise<CommandResult> {
+  try {
+    const result = await run()
+    ended({ outcome: 'exited', exitCode: result.exitCode })
+    return result
+  } catch (error) {
+    ended({ outcome: outcomeOf(error) })
+    throw error
   }
 }

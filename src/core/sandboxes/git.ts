@@ -1,11 +1,15 @@
 import { posix } from 'node:path'
-import { runCommand } from '../../environment/run-command.ts'
+import { type CommandResult, runCommand } from '../../environment/run-command.ts'
 import { ApiError, isNoSpace } from '../../errors.ts'
+import type { Cause } from '../../model/observation.ts'
 import type { Environment } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
+import { lendToken, TOKEN_VARIABLE } from './lend-token.ts'
 import type { SandboxUse } from './use-sandbox.ts'
 
 const TIMEOUT_MS = 600_000
+/** Where a clone goes unless the request says so. */
+const HOME = '/home/user/repo'
 
 export interface CloneRequest {
   url: string
@@ -16,10 +20,10 @@ export interface CloneRequest {
 }
 
 /**
- * The token reaches git by its own environment alone, as an answer to its question for a password: it is in no argument,
- * in no remote, and nothing that runs later has it.
+ * Git answers its question for a password by its own environment: the token, or what stands for it, is in no argument, in no
+ * remote, and nothing that runs later has it.
  */
-const credentials = `-c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$THREADBOX_GIT_TOKEN"; }; f'`
+const credentials = `-c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$${TOKEN_VARIABLE}"; }; f'`
 
 const PREFIX = '.threadbox-clone-'
 
@@ -48,50 +52,87 @@ elif isEmpty; then cp -a -- "$draft/." "$target/" # It is mounted.
 else taken
 fi`
 
-/**
- * Clones a repository into a sandbox. Throws git_clone_failed with git's own output, and with the proxy's reason when the
- * proxy has refused git, which prints a bare 403 then.
- */
+type CloneRuntime = Pick<Runtime, 'egress' | 'trust' | 'environments' | 'backends'>
+
+/** As `clone`, and says that it was done. */
 export async function cloneRepository(
-  { egress }: Pick<Runtime, 'egress'>,
+  runtime: CloneRuntime & Pick<Runtime, 'observers'>,
+  use: Pick<SandboxUse, 'sandbox' | 'environment'>,
+  request: CloneRequest,
+  cause: Cause,
+  signal: AbortSignal,
+): Promise<{ path: string; branch: string }> {
+  const { path = HOME, url } = request
+  const { id: sandboxId, teamId } = use.sandbox
+  const host = URL.parse(url)?.host ?? ''
+  const about = { type: 'repository.cloned', teamId, sandboxId, path, host, cause } as const
+  try {
+    const cloned = await clone(runtime, use, request, signal)
+    runtime.observers.observe({ ...about, outcome: 'done' })
+    return cloned
+  } catch (error) {
+    runtime.observers.observe({ ...about, outcome: 'failed' })
+    throw error
+  }
+}
+
+/**
+ * Clones a repository into a sandbox. A token is not there where this server ends TLS for it. Throws git_clone_failed with git's
+ * own output, and with the proxy's reason when the proxy has refused git, which prints a bare 403 then.
+ */
+async function clone(
+  runtime: CloneRuntime,
   { sandbox, environment }: Pick<SandboxUse, 'sandbox' | 'environment'>,
   request: CloneRequest,
   signal: AbortSignal,
 ): Promise<{ path: string; branch: string }> {
-  const { url, path = '/home/user/repo', token, depth, branch } = request
+  const { url, path = HOME, token } = request
   assertUrl(url)
-  const options = [
-    ...(depth === undefined ? [] : ['--depth', String(depth)]),
-    ...(branch === undefined ? [] : ['--branch', branch]),
-  ]
   await environment.files.makeDirectory(posix.dirname(path))
-  const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
-  const script = buildScript(token === undefined ? '' : credentials)
-  const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
-  const result = await runCommand(environment, {
-    command,
-    cwd: '/',
-    env: {
-      ...sandbox.envs,
-      GIT_TERMINAL_PROMPT: '0',
-      ...(token !== undefined && { THREADBOX_GIT_USER: 'x-access-token', THREADBOX_GIT_TOKEN: token }),
-    },
-    timeoutMs: TIMEOUT_MS,
-    signal,
-  }).catch(async error => {
-    // It was killed, and could not clean up.
-    await environment.files.remove(draft).catch(() => {})
-    throw error
-  })
+  const run = (env: Record<string, string>) => runGit(environment, request, { ...sandbox.envs, ...env }, signal)
+  let result: CommandResult
+  if (token === undefined) result = await run({})
+  else {
+    await using lent = await lendToken(runtime, sandbox, url, token)
+    result = await run({ ...toEnv(lent?.placeholder ?? token), ...lent?.env })
+    for (const word of lent?.words ?? []) result.stderr = result.stderr.replaceAll(word, '***')
+    // Programs inside may trust it: they have roots of their own.
+    if (result.exitCode !== 0 && lent?.isDistrusted()) result = await run(toEnv(token))
+  }
   if (result.exitCode !== 0) {
-    const output = result.stderr.trim().replaceAll(draft, path) || `git ended with exit code ${result.exitCode}`
+    const output = result.stderr.trim() || `git ended with exit code ${result.exitCode}`
     const isRefused = output.includes('CONNECT tunnel failed, response 403')
-    const reason = isRefused ? egress.counts(environment.id).lastRefusal : undefined
+    const reason = isRefused ? runtime.egress.counts(environment.id).lastRefusal : undefined
     const message = reason ? `${output}\nthreadbox: ${reason}` : output
     const code = isNoSpace(output) ? 'disk_full' : 'git_clone_failed'
     throw new ApiError(code, token ? message.replaceAll(token, '***') : message)
   }
   return { path, branch: await readBranch(environment, path, signal) }
+}
+
+const toEnv = (password: string) => ({ THREADBOX_GIT_USER: 'x-access-token', [TOKEN_VARIABLE]: password })
+
+/** Runs git once. Its words name the path that was asked for. */
+async function runGit(
+  environment: Environment,
+  { url, path = HOME, token, depth, branch }: CloneRequest,
+  env: Record<string, string>,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const options = [
+    ...(depth === undefined ? [] : ['--depth', String(depth)]),
+    ...(branch === undefined ? [] : ['--branch', branch]),
+  ]
+  const draft = posix.join(posix.dirname(path), PREFIX + crypto.randomUUID())
+  const script = buildScript(token === undefined ? '' : credentials)
+  const command = ['/bin/sh', '-c', script, 'git', path, draft, ...options, '--', url]
+  const running = { command, cwd: '/', env: { ...env, GIT_TERMINAL_PROMPT: '0' }, timeoutMs: TIMEOUT_MS, signal }
+  const result = await runCommand(environment, running).catch(async error => {
+    // It was killed, and could not clean up.
+    await environment.files.remove(draft).catch(() => {})
+    throw error
+  })
+  return { ...result, stderr: result.stderr.replaceAll(draft, path) }
 }
 
 /** Of HTTP, whose words would be the proxy's: what any other is, git knows better. */

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createKeyedLock } from '../../async/lock.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { findNetwork, saveNetwork } from '../../db/sandboxes.ts'
+import { findNetwork, findSandboxOf, saveNetwork } from '../../db/sandboxes.ts'
 import type { EgressCounts } from '../../egress/egress.ts'
 import { assertRules, type Layer, parseRules } from '../../egress/rules.ts'
 import { ApiError } from '../../errors.ts'
@@ -10,6 +10,7 @@ import type { NetworkRules, Sandbox, SandboxNetwork } from '../../model/sandbox.
 import type { Caller } from '../access/caller.ts'
 import type { Config } from '../config.ts'
 import type { Networks, Runtime } from '../runtime.ts'
+import { boundSecretsOf } from '../secrets/bound-secrets.ts'
 
 /** The rules that a request sets for its sandbox. Null removes a list. */
 export interface NetworkRequest {
@@ -18,15 +19,22 @@ export interface NetworkRequest {
 }
 
 export function createNetworks(db: Database, { network: mode, networkPrivate: ceiling }: Config): Networks {
-  const prepared = new Map<string, SandboxNetwork>()
+  const prepared = new Map<string, { network: SandboxNetwork; teamId?: string }>()
   return {
     policyOf(environmentId) {
-      const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)
+      const network = findNetwork(db, environmentId) ?? prepared.get(environmentId)?.network
       if (!network) throw new ApiError('sandbox_not_found', 'There is no such sandbox.')
-      return { mode, ceiling, layers: networkLayers(network).map(parseLayer) }
+      return { mode, ceiling, layers: layersOf(networkLayers(network)) }
     },
-    prepare(environmentId, network) {
-      if (network) prepared.set(environmentId, network)
+    secretsOf(environmentId) {
+      const early = prepared.get(environmentId)
+      const { secrets = [] } = findNetwork(db, environmentId) ?? early?.network ?? {}
+      if (secrets.length === 0) return []
+      const teamId = findSandboxOf(db, environmentId)?.teamId ?? early?.teamId
+      return teamId === undefined ? [] : boundSecretsOf(db, teamId, secrets)
+    },
+    prepare(environmentId, network, teamId) {
+      if (network) prepared.set(environmentId, { network, ...(teamId !== undefined && { teamId }) })
       else prepared.delete(environmentId)
     },
     inTurn: createKeyedLock(),
@@ -43,6 +51,13 @@ export function narrowNetwork(caller: Caller, options: AgentOptions, request: Ne
   const own = mergeRules(request, {})
   if (own) assertMayNarrow(caller)
   return { ...(agent && { agent }), ...(own && { own }) }
+}
+
+/** The network of a sandbox that is made of another one: as that one's, with the lists that the request replaces. Throws as `narrowNetwork` does. */
+export function networkOfCopy(caller: Caller, { agent, own }: SandboxNetwork, request: NetworkRequest): SandboxNetwork {
+  if (request.networkAllowOut || request.networkDenyOut) assertMayNarrow(caller)
+  const rules = mergeRules(request, own ?? {})
+  return { ...(agent && { agent }), ...(rules && { own: rules }) }
 }
 
 /**
@@ -114,7 +129,9 @@ function assertMayNarrow({ token }: Caller): void {
   if (token) throw new ApiError('forbidden', 'A token cannot set the network rules of a sandbox.')
 }
 
-const parseLayer = ({ allowOut, denyOut = [] }: NetworkRules): Layer => ({
-  ...(allowOut && { allow: parseRules(allowOut) }),
-  deny: parseRules(denyOut),
-})
+/** Lists of rules as the proxy reads them. Throws for a rule that is wrong. */
+export const layersOf = (lists: readonly NetworkRules[]): Layer[] =>
+  lists.map(({ allowOut, denyOut = [] }) => ({
+    ...(allowOut && { allow: parseRules(allowOut) }),
+    deny: parseRules(denyOut),
+  }))

@@ -32,8 +32,9 @@ export function createLink(
 
 /** Throws unauthorized. */
 export function readLink({ db }: Runtime, link: string): Visitor {
-  const { sandboxId, port, teamId, keyId, expires, ...token } = readGrant<LinkGrant>(db, LINK_PREFIX, link)
-  return { sandboxId, port, caller: { teamId, token, expires, ...(keyId !== undefined && { keyId }) } }
+  const { grant, standing } = readGrant<LinkGrant>(db, LINK_PREFIX, link)
+  const { sandboxId, port, teamId, keyId, expires, ...token } = grant
+  return { sandboxId, port, caller: { teamId, token, expires, ...(keyId !== undefined && { keyId }), ...standing } }
 }
 
 /** Throws unauthorized when a link leads elsewhere. */

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { createGathering } from '../../environment/gathering.ts'
 import { ApiError } from '../../errors.ts'
 import type {
   EnvironmentProcesses,
@@ -7,8 +8,10 @@ import type {
   ProcessInfo,
   StartOptions,
 } from '../../plugin-api/index.ts'
-import type { Caller } from '../access/caller.ts'
+import { type Caller, causeOf } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
+import { noteCommand } from './note-command.ts'
+import { hashCommand } from './observe-exec.ts'
 import { assertStartable } from './program.ts'
 import { type SandboxUse, useSandbox } from './use-sandbox.ts'
 
@@ -33,7 +36,25 @@ export async function startProcess(
   const { sandbox, processes } = use
   const program = { ...options, env: { ...sandbox.envs, ...env } }
   assertStartable(program)
-  return await processes.start({ cwd: sandbox.cwd, ...program })
+  const info = await processes.start({ cwd: sandbox.cwd, ...program })
+  const about = { teamId: sandbox.teamId, sandboxId: sandbox.id, pid: info.pid, cause: causeOf(caller) }
+  runtime.observers.observe({ type: 'process.started', ...about, commandSha256: hashCommand(program.command) })
+  noteCommand(runtime, about, program.command)
+  await runtime.processEvents.started(sandbox, processes, info)
+  return info
+}
+
+/** The processes of a sandbox, the oldest first. */
+export async function listProcesses({ processEvents }: Runtime, { sandbox, processes }: ProcessesUse) {
+  const infos = await processes.list()
+  processEvents.follow(sandbox, processes, infos)
+  return infos
+}
+
+/** Kills a process with its tree and forgets it. Throws process_not_found. */
+export async function removeProcess({ processEvents }: Runtime, { sandbox, processes }: ProcessesUse, pid: number) {
+  await processes.remove(pid)
+  await processEvents.removed(sandbox, pid)
 }
 
 export type OutputEvent =
@@ -48,16 +69,19 @@ export async function* followOutput(
   pid: number,
   { offset, follow, signal }: { offset: number; follow: boolean; signal: AbortSignal },
 ): AsyncGenerator<OutputEvent, void> {
+  const gathering = createGathering()
   for (let at = offset; ; ) {
     const batch = await processes.read(pid, at, { wait: follow, signal })
     if (batch.offset > at) yield { type: 'gap', offset: batch.offset }
     at = batch.offset
+    const begin = at
     for (const { stream, bytes } of batch.pieces) {
       yield { type: stream, offset: at, bytes }
       at += bytes.byteLength
     }
     if (batch.exit) return yield { type: 'exit', ...batch.exit }
     if (!follow && batch.pieces.length === 0) return
+    if (follow) await gathering(at - begin)
   }
 }
 

@@ -1,21 +1,30 @@
 import { agentEnv } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { findDeployment } from '../../db/deployments.ts'
 import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
 import { lasting } from '../../db/lasting.ts'
 import { inTransaction } from '../../db/open.ts'
 import { deleteSandbox, findSandbox, insertSandbox, listSandboxes } from '../../db/sandboxes.ts'
 import { assertLimits } from '../../environment/least-limits.ts'
-import { ApiError, messageOf } from '../../errors.ts'
+import { ApiError, isNoSpace } from '../../errors.ts'
+import type { Agent } from '../../model/agent.ts'
 import type { Sandbox, SandboxInput } from '../../model/sandbox.ts'
-import type { Limits } from '../../plugin-api/index.ts'
-import { assertAgent, type Caller } from '../access/caller.ts'
+import type { Isolation } from '../../plugin-api/index.ts'
+import { assertAgent, type Caller, causeOf } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
-import { pickStart } from '../agents/operator-choices.ts'
+import { findActive } from '../agents/versions.ts'
 import type { Runtime } from '../runtime.ts'
+import { bindSecrets, namesOfSecrets } from '../secrets/bind.ts'
+import { type GivenBindings, readBindings } from '../secrets/bindings.ts'
+import { abandonEnvironment, noteGone } from './abandon-environment.ts'
+import { assertIsolation, assertReady, chooseBackend, isolationOf } from './choose-backend.ts'
+import type { OnCreateStep } from './create-steps.ts'
+import { toStart } from './environment-start.ts'
+import { getEnvironment } from './get-environment.ts'
 import { type NetworkRequest, narrowNetwork, networkLayers } from './networks.ts'
 import { assertStartable } from './program.ts'
+import { releaseSnapshots } from './release-snapshots.ts'
+import { assertFreeName } from './sandbox-names.ts'
 import { DEFAULT_CWD, setUp } from './set-up.ts'
 
 export interface SandboxRequest extends NetworkRequest {
@@ -23,72 +32,114 @@ export interface SandboxRequest extends NetworkRequest {
   files?: Record<string, string>
   envs?: Record<string, string>
   setup?: string[]
-  /** Time to live since the last use. */
-  timeoutMs?: number
+  /** The base that it starts from, in place of its agent's. */
+  base?: string
+  /** Another process finds the sandbox by it. A team has it once. */
+  name?: string
+  /** Time to live since the last use; null: none, whatever its agent says. */
+  timeoutMs?: number | null
   /** The end user it is for; a token's own user wins. */
   externalUserId?: string
+  /** Stores what belongs to the new sandbox, in the transaction that stores the sandbox itself. */
+  store?(sandbox: Sandbox): void
+  /** At least so; what its agent asks for holds too. */
+  isolation?: Isolation
+  /** Beside those of the agent, or in place of them. */
+  secrets?: GivenBindings
 }
 
 /**
  * Makes an environment, unpacks the agent's archive, writes its files and the request's over them, then runs the agent's
- * set-up commands and the request's. What fails on the way fails the create, and nothing is left.
+ * set-up commands and the request's. What fails on the way fails the create, and nothing is left. `onStep` is called once
+ * the request is found to be good. `id`: of the new sandbox, when it was chosen before.
  */
 export async function createSandbox(
   runtime: Runtime,
   caller: Caller,
   request: SandboxRequest,
   signal?: AbortSignal,
+  onStep?: OnCreateStep,
+  id = newId('sbx'),
 ): Promise<Sandbox> {
-  const { db, config, environments, networks, egress, bundles } = runtime
-  const agent = getAgent(runtime, caller, request.agent)
-  await runtime.diskSpace.assertEnough()
+  const { observers } = runtime
+  let { backend } = runtime.config
+  const begunAtMs = performance.now()
+  const ended = () => ({
+    teamId: caller.teamId,
+    backend,
+    durationMs: performance.now() - begunAtMs,
+    cause: causeOf(caller),
+  })
+  try {
+    const agent = getAgent(runtime, caller, request.agent)
+    backend = chooseBackend(runtime, agent.sandbox.isolation, request.isolation)
+    const make = { ...request, agent, backend, id }
+    const { sandbox, isSpare } = await makeSandbox(runtime, caller, make, signal, onStep)
+    const { id: sandboxId, environmentId, agentSlug } = sandbox
+    const made = { sandboxId, environmentId, agentSlug, isSpare, ...namesOfSecrets(sandbox) }
+    observers.observe({ type: 'sandbox.created', ...ended(), ...made })
+    return sandbox
+  } catch (error) {
+    const code = error instanceof ApiError ? error.code : 'internal_error'
+    observers.observe({ type: 'sandbox.failed', ...ended(), code })
+    throw error
+  }
+}
+
+async function makeSandbox(
+  runtime: Runtime,
+  caller: Caller,
+  { id, agent, backend, ...request }: Omit<SandboxRequest, 'agent'> & { id: string; agent: Agent; backend: string },
+  signal?: AbortSignal,
+  onStep?: OnCreateStep,
+): Promise<{ sandbox: Sandbox; isSpare: boolean }> {
+  const { db, config, networks, trust, egress, bundles } = runtime
+  assertFreeName(runtime, caller, request.name)
+  using _place = runtime.teamLimits.holdSandbox(caller.teamId)
   const defaults = agent.sandbox
-  const deployment = agent.deploymentId === undefined ? undefined : findDeployment(db, agent.deploymentId)
+  const deployment = findActive(db, agent)
   const bundle = deployment && deployment.tools.length > 0 ? deployment.bundle : undefined
   // The version may be removed while this goes on.
   using _held = bundles.hold(bundle, deployment?.template)
-  const envs = { ...defaults.envs, ...agentEnv(db, agent.id), ...request.envs }
+  const bound = bindSecrets(runtime, caller, backend, agent.secrets, readBindings('secrets', request.secrets))
+  const variables = { ...defaults.envs, ...agentEnv(db, agent.id), ...bound.agentVariables }
+  const envs = { ...variables, ...request.envs, ...bound.ownVariables }
   assertStartable({ env: envs })
-  const timeoutMs = request.timeoutMs ?? defaults.timeoutMs
+  const timeoutMs = request.timeoutMs === undefined ? defaults.timeoutMs : request.timeoutMs
   const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
-  const network = narrowNetwork(caller, agent.options, request)
+  const rules = narrowNetwork(caller, agent.options, request)
+  const network = { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) }
   const files = { ...defaults.files, ...request.files }
   const commands = [...defaults.setup, ...(request.setup ?? [])]
-  const limits = withoutZeroLimits({
-    ...config.limits,
-    ...(agent.deploymentId === undefined ? defaults.limits : capLimits(defaults.limits, config.limits)),
-  })
-  assertLimits(limits)
-  const place = { backend: config.backend, environmentId: newId('env') }
-  await writeWhenFree(db, () => beginEnvironment(db, place))
-  const environment = await environments
-    .create({
-      id: place.environmentId,
-      backend: place.backend,
-      limits,
-      env: envs,
-      network: { mode: config.network, layers: networkLayers(network) },
-      ...pickStart(defaults),
-    })
-    .catch(async error => {
-      await settle(runtime, place.environmentId)
-      throw error
-    })
+  const start = { ...toStart({ ...config, backend }, agent), ...(request.base !== undefined && { base: request.base }) }
+  assertLimits(start.limits)
+  await assertReady(runtime, backend)
+  void onStep?.({ type: 'stage', stage: 'environment' })
+  const { environment, isSpare } = await getEnvironment(
+    runtime,
+    { ...start, env: envs, network: { mode: config.network, layers: networkLayers(network) } },
+    onStep && (progress => void onStep({ type: 'progress', ...progress })),
+  )
+  const place = { backend, environmentId: environment.id }
   // Set-up commands run before there is a row to find the rules in.
-  networks.prepare(place.environmentId, network)
+  networks.prepare(place.environmentId, network, caller.teamId)
   try {
-    await setUp(runtime, agent, environment, {
+    assertIsolation(runtime, { backend, environment }, defaults.isolation, request.isolation)
+    const isThroughServer = runtime.backends.get(place.backend)?.egress !== 'own'
+    await setUp(runtime, agent, isThroughServer ? await trust.prepare(environment) : environment, {
       template: deployment?.template,
       files,
       cwd,
       env: envs,
       commands,
       ...(signal && { signal }),
+      ...(onStep && { onStep }),
     })
     signal?.throwIfAborted()
+    const isolation = isolationOf(runtime, { backend, environment })
     const row: SandboxInput = {
-      id: newId('sbx'),
+      id,
       teamId: caller.teamId,
       agentSlug: agent.slug,
       agentName: agent.name,
@@ -97,35 +148,36 @@ export async function createSandbox(
       cwd,
       network,
       ...place,
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(agent.deploymentId !== undefined && { deploymentId: agent.deploymentId }),
+      ...(isolation && { isolation }),
+      ...(timeoutMs != null && { timeoutMs }),
+      // What the operator's file makes follows the file.
+      ...(deployment && deployment.madeBy !== 'apply' && { deploymentId: deployment.id }),
       ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
+      ...(request.name !== undefined && { name: request.name }),
     }
     const isFurnished = deployment?.template !== undefined || commands.length > 0 || Object.keys(files).length > 0
     if (isFurnished) await environment.sync?.()
     signal?.throwIfAborted()
-    return await writeWhenFree(db, () =>
+    const sandbox = await writeWhenFree(db, () =>
       inTransaction(db, () => {
+        // Another create may have taken it meanwhile.
+        assertFreeName(runtime, caller, request.name)
         settleEnvironment(db, place.environmentId)
-        return insertSandbox(db, row)
+        const stored = insertSandbox(db, row)
+        request.store?.(stored)
+        return stored
       }),
     )
+    return { sandbox, isSpare }
   } catch (error) {
-    await environments.destroy(place)
-    await settle(runtime, place.environmentId)
+    await abandonEnvironment(runtime, place)
     egress.forget(place.environmentId)
     throw error
   } finally {
     networks.prepare(place.environmentId)
   }
 }
-
-/** Notes that an environment is gone. When the note cannot be written, as on a full disk, the next start removes it. */
-const settle = ({ db, log }: Runtime, environmentId: string): Promise<void> =>
-  writeWhenFree(db, () => settleEnvironment(db, environmentId)).catch(error =>
-    log(`${environmentId}: ${messageOf(error)}`),
-  )
 
 /** Found by its id or its environment's. Throws sandbox_not_found for one of another team or user. */
 export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox {
@@ -142,43 +194,49 @@ export function getSandbox({ db }: Runtime, caller: Caller, id: string): Sandbox
 export function listVisibleSandboxes(
   { db }: Runtime,
   caller: Caller,
-  page: { limit: number; before?: string },
+  { agent, ...page }: { limit: number; before?: string; agent?: string; search?: string; name?: string },
 ): Sandbox[] {
-  const { agents, userId } = caller.token ?? {}
+  const { agents = agent === undefined ? undefined : [agent], userId } = caller.token ?? {}
   return listSandboxes(db, caller.teamId, {
     ...page,
-    ...(agents && { agents }),
+    ...(agents && { agents: agents.filter(slug => agent === undefined || slug === agent) }),
     ...(userId !== undefined && { userId }),
   })
 }
 
-/** Removes all of a sandbox: runs, threads, processes, files. Nothing of it is left when this resolves. */
-export async function removeSandbox(runtime: Runtime, sandbox: Sandbox): Promise<void> {
-  const { db, runs, environments, egress, bundles } = runtime
+/**
+ * Removes all of a sandbox: runs, threads, processes, files. Nothing of it is left when this resolves. Without a caller, its
+ * time to live has passed.
+ */
+export async function removeSandbox(runtime: Runtime, sandbox: Sandbox, caller?: Caller): Promise<void> {
+  const { db, runs, environments, egress, bundles, observers } = runtime
+  const begunAtMs = performance.now()
   await runs.silence(sandbox.id)
+  const removeRow = () =>
+    writeWhenFree(db, () =>
+      inTransaction(db, () => {
+        // What it frees has room for the rest.
+        deleteSandbox(db, sandbox.id)
+        beginEnvironment(db, sandbox)
+      }),
+    )
   // The row goes first: what is left of its environment is swept at the next start, should the server die here.
-  await writeWhenFree(db, () =>
-    inTransaction(db, () => {
-      beginEnvironment(db, sandbox)
-      deleteSandbox(db, sandbox.id)
-    }),
-  )
+  await removeRow().catch(async error => {
+    if (!isNoSpace(error)) throw error
+    // But on a full disk its files make the room. A sandbox without them can be removed again.
+    await environments.destroy(sandbox)
+    await removeRow()
+  })
   await lasting(db)
   await environments.destroy(sandbox)
-  await settle(runtime, sandbox.environmentId)
+  await noteGone(runtime, sandbox.environmentId)
   egress.forget(sandbox.environmentId)
+  const { id: sandboxId, teamId, backend } = sandbox
+  const cause = caller && { cause: causeOf(caller) }
+  observers.observe({
+    type: 'sandbox.deleted',
+    ...{ teamId, sandboxId, backend, ...cause, durationMs: performance.now() - begunAtMs },
+  })
   if (sandbox.bundle !== undefined) await bundles.removeUnused()
+  await releaseSnapshots(runtime)
 }
-
-/** A deployed agent gets no more than the operator gives a sandbox: its zero, for no limit, is the operator's limit. */
-const capLimits = (asked: Limits, most: Limits): Limits =>
-  Object.fromEntries(
-    Object.entries(asked).map(([name, limit]) => {
-      const bound = most[name as keyof Limits]
-      return [name, bound ? Math.min(limit || bound, bound) : limit]
-    }),
-  )
-
-/** Zero is no limit. */
-export const withoutZeroLimits = (limits: Limits): Limits =>
-  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))

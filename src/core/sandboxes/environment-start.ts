@@ -1,0 +1,32 @@
+import type { Agent } from '../../model/agent.ts'
+import type { Limits } from '../../plugin-api/index.ts'
+import { pickStart } from '../agents/operator-choices.ts'
+import type { Config } from '../config.ts'
+import type { EnvironmentStart } from '../runtime.ts'
+
+/** What a new environment of an agent is made of. Without one: by the configuration alone. */
+export function toStart(
+  { backend, limits: most }: Pick<Config, 'backend' | 'limits'>,
+  agent?: Pick<Agent, 'sandbox' | 'deploymentId' | 'operatorLimits'>,
+): EnvironmentStart {
+  if (!agent) return { backend, limits: withoutZeroLimits(most) }
+  const { sandbox, deploymentId, operatorLimits = {} } = agent
+  const own = deploymentId === undefined ? sandbox.limits : capLimits(sandbox.limits, most, operatorLimits)
+  return { backend, limits: withoutZeroLimits({ ...most, ...own }), ...pickStart(sandbox) }
+}
+
+/**
+ * A version of an agent gets no more than the operator gives a sandbox, or gave this agent: its zero, for no limit, is the
+ * operator's limit.
+ */
+const capLimits = (asked: Limits, most: Limits, own: Limits): Limits =>
+  Object.fromEntries(
+    Object.entries(asked).map(([name, limit]) => {
+      const bound = own[name as keyof Limits] === limit ? undefined : most[name as keyof Limits]
+      return [name, bound ? Math.min(limit || bound, bound) : limit]
+    }),
+  )
+
+/** Zero is no limit. */
+export const withoutZeroLimits = (limits: Limits): Limits =>
+  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit > 0))

@@ -1,0 +1,79 @@
+import type { Database } from 'bun:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { writeWhenFree } from '../../db/busy.ts'
+import { insertEvent } from '../../db/events.ts'
+import { MAX_PROCESSES } from '../../environment/process-table.ts'
+import { messageOf } from '../../errors.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
+import type { EnvironmentProcesses, ProcessExit, ProcessInfo } from '../../plugin-api/index.ts'
+import type { Log, ProcessEvents } from '../runtime.ts'
+
+/** No process has put out so much: a read from here waits for the end, and takes nothing from other readers. */
+const BEYOND_ALL_OUTPUT = Number.MAX_SAFE_INTEGER
+/** Between reads of a backend that does not wait. */
+const PAUSE_MS = 1000
+
+/** Events of processes, for the runtime. Nothing here fails a request but what stores a begin or a removal. */
+export function createProcessEvents(db: Database, log: Log): ProcessEvents {
+  const closed = new AbortController()
+  /** The processes of each sandbox whose end is waited for. */
+  const followed = new Map<string, Set<number>>()
+
+  const store = (type: 'process.started' | 'process.ended' | 'process.removed', sandbox: Sandbox, data: object) => {
+    const event = { type, sandboxId: sandbox.id, data: { sandboxId: sandbox.id, agent: sandbox.agentSlug, ...data } }
+    return writeWhenFree(db, () => insertEvent(db, event))
+  }
+
+  async function followToEnd(sandbox: Sandbox, processes: EnvironmentProcesses, pid: number): Promise<void> {
+    const pids = followed.get(sandbox.id) ?? new Set()
+    // A guest that was taken over may name other ones with each list.
+    if (pids.has(pid) || pids.size === MAX_PROCESSES) return
+    followed.set(sandbox.id, pids.add(pid))
+    try {
+      const exit = await untilExit(processes, pid, closed.signal)
+      if (!closed.signal.aborted) await store('process.ended', sandbox, { pid, exitCode: null, signal: null, ...exit })
+    } finally {
+      pids.delete(pid)
+      if (pids.size === 0) followed.delete(sandbox.id)
+    }
+  }
+
+  const follow: ProcessEvents['follow'] = (sandbox, processes, infos) => {
+    for (const { pid, exit } of infos) {
+      if (exit) continue
+      followToEnd(sandbox, processes, pid).catch(error =>
+        log(`${sandbox.id}: the end of a process could not be stored: ${messageOf(error)}`, 'error'),
+      )
+    }
+  }
+
+  return {
+    async started(sandbox, processes, info) {
+      await store('process.started', sandbox, { pid: info.pid })
+      // Also when it has ended by now: its end gets an event all the same.
+      follow(sandbox, processes, [withoutExit(info)])
+    },
+    follow,
+    removed: (sandbox, pid) => store('process.removed', sandbox, { pid }),
+    close: () => closed.abort(),
+  }
+}
+
+const withoutExit = ({ exit: _, ...info }: ProcessInfo): ProcessInfo => info
+
+/** The exit of a process. Undefined when it was killed with its sandbox, or removed, and after an abort. */
+export async function untilExit(
+  processes: EnvironmentProcesses,
+  pid: number,
+  signal: AbortSignal,
+): Promise<ProcessExit | undefined> {
+  try {
+    for (;;) {
+      const { exit } = await processes.read(pid, BEYOND_ALL_OUTPUT, { wait: true, signal })
+      if (exit) return exit
+      await sleep(PAUSE_MS, undefined, { signal })
+    }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,18 @@
+import { findAgent } from '../../../db/agents.ts'
+import { findNewestSandbox } from '../../../db/sandboxes.ts'
+import type { EnvironmentStart, Runtime } from '../../runtime.ts'
+import { chooseBackend } from '../choose-backend.ts'
+import { toStart } from '../environment-start.ts'
+
+/** What the newest sandbox's agent asks for now; without one, what an agent without wishes asks for. */
+export function findLastStart(runtime: Runtime): EnvironmentStart {
+  const { db, config } = runtime
+  const newest = findNewestSandbox(db)
+  try {
+    const agent = newest && findAgent(db, newest.teamId, newest.agentSlug)
+    return toStart({ ...config, backend: chooseBackend(runtime, agent?.sandbox.isolation) }, agent)
+  } catch {
+    // An agent that cannot be decrypted, or asks for what is not here, can have no new sandbox.
+    return toStart(config)
+  }
+}
