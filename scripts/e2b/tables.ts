@@ -1,0 +1,91 @@
+// Tries the newest SDKs for Python, both code interpreters and others' programs, as they come from PyPI, against the executable, and
+// writes their tables of docs/e2b.md. Run by scripts/e2b-matrix (as root; builds first: scripts/build).
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mirrorFlags, mirrors } from '../../test/support/registries.ts'
+import { command, startServer } from '../../test/support/server.ts'
+
+const page = join(import.meta.dir, '../../docs/e2b.md')
+const scratch = mkdtempSync(join(tmpdir(), 'threadbox-e2b-'))
+const python = join(scratch, 'venv/bin/python')
+const packages = ['e2b', 'e2b-code-interpreter', 'smolagents[e2b]', 'langchain-e2b', 'openai-agents']
+const minutes = 60_000
+
+const server = await startServer({ flags: mirrorFlags })
+const made = await command(['keys', 'create', '--e2b', '--quiet', '--data-dir', server.dataDirectory])
+const variables = { E2B_API_KEY: made.stdout.trim(), E2B_API_URL: server.url, E2B_SANDBOX_URL: server.url }
+
+/** Runs a program of this directory. The rows that it prints: a version, what was tried, and what came of it. */
+async function rows(...words: string[]): Promise<[version: string, name: string, said: string][]> {
+  const lines = await run(...words)
+  return lines
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+
+async function run(...words: string[]): Promise<string> {
+  const env = { ...process.env, ...variables, SMOLAGENTS_TELEMETRY: '0', OPENAI_AGENTS_DISABLE_TRACING: '1' }
+  const child = Bun.spawn(words, { cwd: import.meta.dir, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [stdout, code] = await Promise.all([child.stdout.text(), child.exited])
+  if (code !== 0) throw new Error(`${words.join(' ')}: ${stdout}`)
+  return stdout
+}
+
+/** Writes a table of these columns, by what was tried. */
+async function write(name: string, head: string, columns: Awaited<ReturnType<typeof rows>>[]): Promise<void> {
+  const [begin, end] = [`<!-- made by scripts/e2b-matrix: ${name} -->\n\n`, `\n\n<!-- end of ${name} -->`]
+  const lines = [
+    [head, ...columns.map(([first]) => first?.[0])],
+    [head, ...columns].map(() => '---'),
+    ...(columns[0] ?? []).map(([, tried], at) => [tried, ...columns.map(column => column[at]?.[2])]),
+  ]
+  const text = await Bun.file(page).text()
+  const [before = '', rest] = text.split(begin)
+  const [, after] = rest?.split(end) ?? []
+  if (after === undefined) throw new Error(`docs/e2b.md has no place for ${name}`)
+  await Bun.write(page, [before, begin, lines.map(line => `| ${line.join(' | ')} |`).join('\n'), end, after].join(''))
+}
+
+beforeAll(async () => {
+  await run('python3', '-m', 'venv', join(scratch, 'venv'))
+  await run(python, '-m', 'pip', 'install', '-q', ...packages)
+  await run(python, 'template.py', ...mirrors)
+}, 20 * minutes)
+
+afterAll(async () => {
+  await server.close()
+  rmSync(scratch, { recursive: true })
+}, minutes)
+
+test(
+  'the SDK for Python',
+  async () => {
+    const column = await rows(python, 'matrix.py', 'sdk')
+    await write('python', 'method', [column.map(([version, name, said]) => [version, `\`${name}\``, said])])
+    expect(column.length).toBeGreaterThan(60)
+  },
+  5 * minutes,
+)
+
+test(
+  'the code interpreters',
+  async () => {
+    const columns = [await rows(process.execPath, 'interpreter.ts'), await rows(python, 'matrix.py', 'interpreter')]
+    await write('interpreters', 'what', columns)
+    expect(columns.flat().filter(([, , said]) => said !== 'works')).toEqual([])
+  },
+  5 * minutes,
+)
+
+test(
+  'programs of others',
+  async () => {
+    const column = await rows(python, 'programs.py')
+    await write('programs', 'program', [column.map(([version, name, said]) => ['', `${name} ${version}`, said])])
+    expect(column.filter(([, , said]) => said !== 'works')).toEqual([])
+  },
+  5 * minutes,
+)
