@@ -1,24 +1,22 @@
 import { findRefusedKey } from '../core/access/keys.ts'
+import type { Log } from '../core/runtime.ts'
 import { ApiError } from '../errors.ts'
 
 /** Logs each refused authentication: address, reason, and the id of a known key. Never the credential itself. */
 export interface AuthenticationLog {
-  refused(error: unknown, address: string | undefined): void
+  refused(error: unknown, from: { address: string | undefined; id: string }): void
 }
 
 const MAX_LINES = 60
 const PERIOD_MS = 60_000
 
 /** Logs at most 60 lines a minute. The next line after that says how many were left out. */
-export function createAuthenticationLog(
-  log: (line: string) => void,
-  now: () => number = () => performance.now(),
-): AuthenticationLog {
+export function createAuthenticationLog(log: Log, now: () => number = () => performance.now()): AuthenticationLog {
   let periodStart = Number.NEGATIVE_INFINITY
   let lines = 0
   let unlogged = 0
   return {
-    refused(error, address = 'an unknown address') {
+    refused(error, { address = 'an unknown address', id: requestId }) {
       if (!(error instanceof ApiError) || error.code !== 'unauthorized') return
       if (now() - periodStart >= PERIOD_MS) {
         if (unlogged > 0) log(`unauthorized: ${unlogged} more in the last minutes`)
@@ -32,7 +30,8 @@ export function createAuthenticationLog(
         return
       }
       const key = findRefusedKey(error)
-      log(`unauthorized: ${address}${key === undefined ? '' : `, key ${key}`}: ${error.message}`)
+      const who = key === undefined ? '' : `, key ${key}`
+      log(`unauthorized: ${address}${who}: ${error.message}`, 'info', { requestId })
     },
   }
 }

@@ -14,11 +14,15 @@ const { bodyBytes, jsonDepth, jsonValues } = bounds
 /**
  * A route's parser and schema for a JSON body of any content type. It is checked here and not by Elysia, which takes
  * arrays for objects, needs seconds to describe a large wrong body, and repeats what was sent. `assertForm` throws for
- * faults that it can name better than the schema.
+ * faults that it can name better than the schema. `maxBytes`: for bodies that are read from anyone.
  */
-export const json = <Schema extends TSchema>(schema: Schema, assertForm: (value: unknown) => void = () => {}) => ({
+export const json = <Schema extends TSchema>(
+  schema: Schema,
+  assertForm: (value: unknown) => void = () => {},
+  maxBytes: number = bodyBytes,
+) => ({
   parse: async ({ request }: { request: Request }) => {
-    const value = await readJson(request)
+    const value = await readJson(request, maxBytes)
     assertForm(value)
     return checked(schema, value)
   },
@@ -42,9 +46,9 @@ export function takeMemory(request: Request, bytes: number): void {
 }
 
 /** Reads a request's JSON; null for an empty body. Throws payload_too_large, invalid_request, request_timeout, server_busy. */
-export async function readJson(request: Request): Promise<unknown> {
-  const bytes = await readBody(request, bodyBytes, { take: bytes => takeMemory(request, bytes) })
-  if (!bytes) throw new ApiError('payload_too_large', `body: more than ${bodyBytes} bytes`)
+export async function readJson(request: Request, maxBytes: number = bodyBytes): Promise<unknown> {
+  const bytes = await readBody(request, maxBytes, { take: bytes => takeMemory(request, bytes) })
+  if (!bytes) throw new ApiError('payload_too_large', `body: more than ${maxBytes} bytes`)
   return bytes.byteLength === 0 ? null : parse(bytes, 'body')
 }
 

@@ -1,22 +1,33 @@
 import type { Loan } from '../async/shared-memory.ts'
 import type { Caller } from '../core/access/caller.ts'
+import { newRequestId } from '../core/observe/request-id.ts'
 import type { Visitor } from '../core/sandboxes/preview-links.ts'
+import type { E2bTarget } from './e2b/target.ts'
+import type { Flow } from './flow.ts'
 import { findPreviewAddress, type PreviewAddress } from './preview/address.ts'
 
 /** What is known about one request. Each step adds what it finds out, for the steps and the route after it. */
 export interface RequestContext {
+  /** Names the request in its answer, in logs and in what is observed. */
+  readonly id: string
   /** The request as the server received it: the server finds its connection by this object. */
   readonly received: Request
   /** The request as all steps and the router read it. */
   readonly request: Request
+  /** Where the caller is, as `findAddress` finds it; undefined when its connection is gone already. */
+  readonly address: string | undefined
   /** The preview that the request is for. */
   readonly preview: PreviewAddress | undefined
+  /** What a request of E2B's clients is for; undefined for any other request. */
+  readonly e2b: E2bTarget | undefined
   /** Who sent the request; undefined before admission, and on paths that are open to anyone. */
   admission?: Admission
   /** Counts the memory that the request's body takes. */
   bodyMemory?: Loan
-  /** The request's part of what its key may have open at once. */
-  share?: Disposable
+  /** The request's part of what its key may have open at once. Disposed of when its answer has ended. */
+  share?: DisposableStack
+  /** Begins to pass the request's answer on. A route whose body does so by itself takes this away. */
+  startFlow?: () => Flow
 }
 
 export interface Admission {
@@ -32,13 +43,27 @@ export interface Admission {
 const contexts = new WeakMap<Request, RequestContext>()
 
 /** Makes a request's context. `request` is `received` in a form that the router reads right. */
-export function createContext(received: Request, request: Request): RequestContext {
-  const context: RequestContext = { received, request, preview: findPreviewAddress(request) }
+export function createContext(
+  received: Request,
+  request: Request,
+  { address, e2b }: { address?: string | undefined; e2b?: E2bTarget | undefined } = {},
+): RequestContext {
+  const preview = e2b ? undefined : findPreviewAddress(request)
+  const context: RequestContext = { id: newRequestId(), received, request, address, preview, e2b }
   contexts.set(request, context)
   return context
 }
 
 export const findContext = (request: Request): RequestContext | undefined => contexts.get(request)
+
+/** Leaves it to the route to pass its answer on. Throws for a request without a key. */
+export function takeFlow(request: Request): Flow {
+  const context = getContext(request)
+  const { startFlow } = context
+  delete context.startFlow
+  if (!startFlow) throw new Error('a request without a flow')
+  return startFlow()
+}
 
 /** Throws for a request that did not come through the app. */
 export function getContext(request: Request): RequestContext {

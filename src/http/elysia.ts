@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Log } from '../core/runtime.ts'
 import { ApiError } from '../errors.ts'
+import { findContext } from './context.ts'
 import { failureResponse } from './failure.ts'
 
 /** Where Elysia does not do what this API needs. */
@@ -20,7 +21,7 @@ export function createRouter(log: Log) {
     }
     // Nobody reads the answer; the request's work was ended by its signal.
     if (request.signal.aborted) return new Response(null, { status: CLIENT_GONE })
-    return failureResponse(error, log)
+    return failureResponse(error, log, findContext(request)?.id)
   })
 }
 
@@ -51,5 +52,7 @@ export function toRoutable(request: Request): Request | undefined {
   if (!url) return undefined
   const { pathname, search } = url
   if (request.url.startsWith(pathname, request.url.indexOf('/', ELYSIA_PATH_FROM))) return request
-  return new Request(`http://localhost${pathname}${search}`, request)
+  const { method, headers, body, signal } = request
+  // Made from the request itself, it would hold the whole of a body that is read piece by piece.
+  return new Request(`http://localhost${pathname}${search}`, { method, headers, body, signal })
 }

@@ -3,18 +3,22 @@ import { toBusyError } from '../core/commit.ts'
 import type { Log } from '../core/runtime.ts'
 import { ApiError, isNoSpace } from '../errors.ts'
 import { faultOf, type Issue } from '../read/field-words.ts'
+import { limitHeaders } from './limit-headers.ts'
 
-/** The answer to a request that failed. An unknown error is logged once, with an id that the answer repeats. */
-export function failureResponse(error: unknown, log: Log): Response {
+/** The answer to a request that failed. An unknown error is logged once, with the request's id, which the answer repeats. */
+export function failureResponse(error: unknown, log: Log, requestId?: string): Response {
   // Elysia wraps errors of a parser.
   const cause = error instanceof ParseError ? error.cause : error
   const busy = toBusyError(cause)
   const known =
-    cause instanceof ApiError ? cause : (busy ?? validationError(cause) ?? diskError(cause) ?? unknownError(cause, log))
+    cause instanceof ApiError
+      ? cause
+      : (busy ?? validationError(cause) ?? diskError(cause) ?? unknownError(cause, log, requestId))
   const seconds = known.retryAfterSeconds
   return Response.json(known, {
     status: known.status,
     ...(seconds !== undefined && { headers: { 'retry-after': String(seconds) } }),
+    ...(known.reached && { headers: limitHeaders(known.reached) }),
   })
 }
 
@@ -37,8 +41,7 @@ function validationError(error: unknown): ApiError | undefined {
   return new ApiError('invalid_request', `${name}: ${what}`, { field: name })
 }
 
-function unknownError(error: unknown, log: Log): ApiError {
-  const id = crypto.randomUUID()
+function unknownError(error: unknown, log: Log, id: string = crypto.randomUUID()): ApiError {
   log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`, 'error')
   return new ApiError('internal_error', `Something went wrong in the server; its log has it as ${id}.`, { id })
 }

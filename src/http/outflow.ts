@@ -1,46 +1,47 @@
-export interface OutflowOptions {
-  /** Awaited between two pieces. */
-  turn(): Promise<void>
-  /** Called when the reader has taken nothing for `stalledMs`, or up to twice as long. */
-  onStalled(): void
-  stalledMs: number
-  /** Called once: when the body ends or fails, or when the reader has gone. */
-  onEnd(): void
-}
+import { type Flow, watchStalls } from './flow.ts'
 
-/** Passes a body on at its reader's pace. Between two pieces other work has its turn. */
+/**
+ * Passes a body on at its reader's pace. Between two pieces other work has its turn. `isOpenEnded`: its reader takes no part of
+ * it for the whole, so that it may end anywhere.
+ */
 export function outflow(
   body: ReadableStream<Uint8Array>,
-  { turn, onStalled, stalledMs, onEnd }: OutflowOptions,
+  flow: Flow,
+  { isOpenEnded = false } = {},
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader()
-  let isFirst = true
-  let isTaken = true
-  let isSeen = false
+  const stalls = watchStalls(flow)
+  let bytesBefore: number | undefined
   let isOver = false
-  // A piece must be there at two checks: one that came just before the first had no time to be taken.
-  const timer = setInterval(() => {
-    if (!isTaken && isSeen) onStalled()
-    isSeen = !isTaken
-  }, stalledMs)
   const end = () => {
     if (isOver) return
     isOver = true
-    clearInterval(timer)
-    onEnd()
+    stalls.end()
+    flow.onEnd()
   }
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        const cut = () => {
+          if (isOver) return
+          end()
+          if (isOpenEnded) controller.close()
+          else controller.error(new Error('the caller may read no more'))
+          void reader.cancel().catch(() => {})
+        }
+        flow.signal.addEventListener('abort', cut, { once: true })
+      },
       async pull(controller) {
-        isTaken = true
-        isSeen = false
+        stalls.taken()
         try {
-          if (!isFirst) await turn()
-          isFirst = false
+          if (bytesBefore !== undefined) await flow.turn(bytesBefore)
           const { value, done } = await reader.read()
           if (isOver) return
-          isTaken = false
-          if (!done) return controller.enqueue(value)
+          stalls.given()
+          if (!done) {
+            bytesBefore = value.byteLength
+            return controller.enqueue(value)
+          }
           end()
           controller.close()
         } catch (error) {

@@ -1,8 +1,26 @@
+/** The fields before an array, and its name. */
+interface Head {
+  fields: object
+  name: string
+}
+
 /**
  * A JSON answer with an array that may be long. Its pages are made one at a time, as the reader takes them, and other work
- * runs in between. `head` has the fields before the array `name`; without `head` the answer is the array alone.
+ * runs in between; of one page it is an answer like any other. Without `head` the answer is the array alone.
  */
-export function inPieces(pages: Iterator<readonly unknown[]>, head?: { fields: object; name: string }): Response {
+export function inPieces(pages: Iterator<readonly unknown[], unknown>, head?: Head): object {
+  const [first, second] = [pages.next(), pages.next()]
+  const items = first.done ? [] : first.value
+  if (second.done) return head ? { ...head.fields, [head.name]: items } : [...items]
+  return streamed(continued([items, second.value], pages), head)
+}
+
+function* continued<Page>(begun: readonly Page[], pages: Iterator<Page, unknown>): Generator<Page> {
+  yield* begun
+  for (let next = pages.next(); !next.done; next = pages.next()) yield next.value
+}
+
+function streamed(pages: Iterator<readonly unknown[]>, head: Head | undefined): Response {
   const encoder = new TextEncoder()
   const opening = head ? `${JSON.stringify({ ...head.fields, [head.name]: [] }).slice(0, -2)}` : '['
   let isFirst = true

@@ -1,11 +1,10 @@
+import { createHolds } from '../async/hold.ts'
 import { ApiError } from '../errors.ts'
 
 /** What each key may have open at once. */
 export interface Shares {
   /** Counts one request, stream or WebSocket until it is disposed of. Throws rate_limit_exceeded above the limit. */
   open(key: string): Disposable
-  /** How many the key has open. */
-  count(key: string): number
   /** Whether a connection may stay open for another request. */
   keeps(key: string, connection: string): boolean
 }
@@ -20,7 +19,7 @@ export interface SharesOptions {
 }
 
 export function createShares({ requestsPerKey, connectionsPerKey, keptMs }: SharesOptions): Shares {
-  const open = new Map<string, number>()
+  const holds = createHolds()
   /** When each connection was used last, the oldest first. */
   const kept = new Map<string, Map<string, number>>()
 
@@ -33,24 +32,12 @@ export function createShares({ requestsPerKey, connectionsPerKey, keptMs }: Shar
 
   return {
     open(key) {
-      const count = (open.get(key) ?? 0) + 1
-      if (requestsPerKey > 0 && count > requestsPerKey) {
+      if (requestsPerKey > 0 && holds.count(key) >= requestsPerKey) {
         const what = `This key has ${requestsPerKey} requests, streams and WebSockets open at once, and can have no more.`
         throw new ApiError('rate_limit_exceeded', what)
       }
-      open.set(key, count)
-      let isOpen = true
-      return {
-        [Symbol.dispose]() {
-          if (!isOpen) return
-          isOpen = false
-          const left = (open.get(key) ?? 0) - 1
-          if (left > 0) open.set(key, left)
-          else open.delete(key)
-        },
-      }
+      return holds.hold(key)
     },
-    count: key => open.get(key) ?? 0,
     keeps(key, connection) {
       const now = performance.now()
       const connections = kept.get(key) ?? new Map<string, number>()

@@ -27,11 +27,14 @@ export interface Sockets {
   /** Memory for messages that wait, shared by all sockets. Dispose of it when the socket has closed. */
   borrow(request: Request): Loan
   /** Awaited between two messages to the peer, so that other requests are answered meanwhile. */
-  turn(request: Request): Promise<void>
+  turn(request: Request): Promise<void> | undefined
 }
 
 /** Connects the server's WebSockets with the shares that each key has. `turn` resolves when it is the key's turn. */
-export function createSockets(upgrade: Upgrade = () => false, turn: (key: string) => Promise<void>): Sockets {
+export function createSockets(
+  upgrade: Upgrade = () => false,
+  turn: (key: string) => Promise<void> | undefined,
+): Sockets {
   const messages = createMemory({ bytes: bounds.messagesBytes, freeBytes: bounds.smallBodyBytes })
   return {
     upgrade(request, handlers, headers) {

@@ -1,10 +1,11 @@
+import { createTurns } from '../async/turns.ts'
 import type { AppServer } from './app-server.ts'
 import { getKey } from './caller.ts'
+import type { Flow } from './flow.ts'
 import { outflow } from './outflow.ts'
 import { createShares } from './shares.ts'
 import { SWITCHING_PROTOCOLS } from './socket.ts'
 import type { Step } from './steps/step.ts'
-import { createTurns } from './turns.ts'
 
 /** Requests that are being answered, as long as their answers take. */
 export interface Traffic {
@@ -16,17 +17,20 @@ export interface Traffic {
   carry: Step
   /** Passes on the answer to a request without a key, as one with a run's token, at its reader's pace. */
   flow(request: Request, response: Response): Response
-  /** Resolves when it is this key's turn. */
-  turn(key: string): Promise<void>
+  /** Resolves when it is this key's turn. `size`: how much of a turn it takes; undefined: it may go on at once. */
+  turn(key: string, size?: number): Promise<void> | undefined
 }
 
 /** A connection without a request is closed after this long. */
 const KEPT_SECONDS = 60
 const CONNECTIONS_PER_KEY = 512
-/** When a key has more requests open than this, a new one waits for its turn. */
-const CROWD = 16
 /** A reader that takes nothing for this long, or up to twice as long, counts as gone. */
 const STALLED_MS = 2 * 60_000
+/** How long an answer may outlive its key, token or link. */
+const ADMITTED_MS = 5000
+/** How much of a turn a piece of an answer takes, beside what its bytes take. */
+const PIECE = 1 / 16
+const TURN_BYTES = 256 * 1024
 /** The shortest timeout that Bun has. */
 const AT_ONCE_SECONDS = 1
 
@@ -38,47 +42,62 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
     keptMs: KEPT_SECONDS * 1000,
   })
 
-  function flowing(request: Request, key: string, response: Response, end: () => void): Response {
-    if (!response.body || request.method === 'HEAD') {
-      end()
-      return response
-    }
-    const body = outflow(response.body, {
-      turn: () => turns.next(key),
+  const createFlow = (request: Request, key: string, onEnd: () => void, isAdmitted?: () => boolean): Flow => {
+    const over = new AbortController()
+    if (request.signal.aborted) over.abort()
+    request.signal.addEventListener('abort', () => over.abort(), { once: true })
+    const timer = isAdmitted && setInterval(() => isAdmitted() || over.abort(), ADMITTED_MS)
+    return {
+      signal: over.signal,
+      turn: bytes => turns.next(key, PIECE + bytes / TURN_BYTES),
       stalledMs: STALLED_MS,
       onStalled: () => server.timeout?.(request, AT_ONCE_SECONDS),
-      onEnd: end,
-    })
-    // When the client goes, the stream itself may not be told.
-    request.signal.addEventListener('abort', end, { once: true })
-    return new Response(body, response)
+      onEnd() {
+        clearInterval(timer)
+        onEnd()
+      },
+    }
+  }
+
+  function flowing(request: Request, response: Response, flow: Flow): Response {
+    if (response.body && request.method !== 'HEAD') {
+      return new Response(outflow(response.body, flow, { isOpenEnded: isEvents(response) }), response)
+    }
+    flow.onEnd()
+    return response
   }
 
   return {
-    turn: key => turns.next(key),
-    flow: (request, response) => flowing(request, '', response, () => server.timeout?.(request, KEPT_SECONDS)),
+    turn: turns.next,
+    flow(request, response) {
+      const onEnd = () => server.timeout?.(request, KEPT_SECONDS)
+      return flowing(request, response, createFlow(request, '', onEnd))
+    },
     async carry(context, next) {
       const { received, request, preview } = context
       const key = getKey(context)
       if (key === '') return await next()
+      server.keyShown?.(received)
+      const share = new DisposableStack()
       // A DELETE always has room: it ends things, and so makes room.
-      const share = request.method === 'DELETE' ? undefined : shares.open(key)
-      if (share) context.share = share
+      if (request.method !== 'DELETE') share.use(shares.open(key))
+      context.share = share
       server.timeout?.(received, 0)
       const end = () => {
         // Before the end of the answer is sent: after it the connection may carry another request.
         server.timeout?.(received, KEPT_SECONDS)
-        share?.[Symbol.dispose]()
+        share.dispose()
       }
       try {
-        // Hundreds that come at once begin one by one, and others run in between.
-        if (shares.count(key) > CROWD) await turns.next(key)
+        context.startFlow = () => createFlow(received, key, end, context.admission?.isValid)
         const response = await next()
+        const { startFlow } = context
         if (response.status === SWITCHING_PROTOCOLS) return response
         const connection = server.nameOf?.(received)
         if (connection !== undefined && !shares.keeps(key, connection)) response.headers.set('connection', 'close')
+        if (!startFlow) return response
         // A preview's answer may come in many pieces, whatever it says of itself.
-        if (preview || isStream(response)) return flowing(received, key, response, end)
+        if (preview || isStream(response)) return flowing(received, response, startFlow())
         end()
         return response
       } catch (error) {
@@ -89,5 +108,10 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
   }
 }
 
+const isEvents = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') ?? false
+
 const isStream = ({ headers }: Response): boolean =>
-  /^(text\/event-stream|application\/x-ndjson|application\/octet-stream)/.test(headers.get('content-type') ?? '')
+  /^(text\/event-stream|application\/x-ndjson|application\/(octet-stream|x-tar))/.test(
+    headers.get('content-type') ?? '',
+  )

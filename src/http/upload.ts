@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Busboy, type BusboyConfig } from '@fastify/busboy'
+import type { BusboyConfig } from '@fastify/busboy'
 import { bounds, excerpt } from '../bounds.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { movingBody } from '../read/bytes.ts'
@@ -29,7 +29,7 @@ export async function readUpload<Kept extends Disposable>(
 ): Promise<Upload<Kept>> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^multipart\/form-data;.*boundary=/is.test(type) || !request.body) throw wrong('must be multipart/form-data')
-  const form = createForm({
+  const form = await createForm({
     headers: { 'content-type': type },
     limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS, headerPairs: 20 },
     isPartAFile: name => name !== undefined && names.includes(name),
@@ -85,8 +85,9 @@ export async function readUpload<Kept extends Disposable>(
   }
 }
 
-/** Throws invalid_request for a boundary that no form can have, as one that is longer than a part's headers may be. */
-function createForm(config: BusboyConfig) {
+/** A reader of multipart forms. Rejects with invalid_request for a boundary that no form can have, as one that is longer than a part's headers may be. */
+export async function createForm(config: BusboyConfig) {
+  const { Busboy } = await import('@fastify/busboy')
   try {
     return new Busboy(config)
   } catch (error) {

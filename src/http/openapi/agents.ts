@@ -29,6 +29,9 @@ const Deployment = Type.Object(
   {
     id: Type.String(),
     version: Type.Integer(),
+    madeBy: Type.Union([Type.Literal('deploy'), Type.Literal('edit'), Type.Literal('apply')], {
+      description: '`apply`: the operator’s file.',
+    }),
     status: Type.String(),
     isActive: Type.Boolean(),
     deployedAt: Timestamp,
@@ -37,6 +40,29 @@ const Deployment = Type.Object(
     metadata: Type.Object({ model: nullable(Type.String()), tools: Type.Array(Type.Unknown()) }),
   },
   { title: 'Deployment' },
+)
+
+const AgentDefinition = Type.Object(
+  {
+    slug: Type.String(),
+    version: nullable(Type.Integer()),
+    revision: Type.String({ description: 'Stands for what the agent is now. A change names it.' }),
+    definition: Type.Object(
+      {
+        slug: Type.String(),
+        name: Type.String(),
+        engine: Type.String(),
+        model: Type.Optional(Type.String()),
+        systemPrompt: Type.Optional(Type.String()),
+        options: Type.Object({}, { additionalProperties: true }),
+        sandbox: Type.Object({}, { additionalProperties: true }),
+        secrets: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
+      },
+      { description: 'As an agent file has it, with null in the place of each secret.' },
+    ),
+    variables: Type.Array(Type.String(), { description: 'Names of the variables of new sandboxes.' }),
+  },
+  { title: 'AgentDefinition' },
 )
 
 const VariableNames = Type.Object({ keys: Type.Array(Type.String()) }, { title: 'VariableNames' })
@@ -107,6 +133,21 @@ export const agentOperations: Operations = {
     answers: { 200: { description: 'What is done.', content: { 'application/x-ndjson': DeployEvents } } },
     errors: ['sandbox_unavailable'],
   },
+  'GET /v1/agents/:slug/definition': {
+    id: 'getAgentDefinition',
+    summary: 'Gives what an agent is, or was at one of its versions',
+    tag: 'Agents',
+    answers: { 200: answer(AgentDefinition) },
+    errors: ['not_found', 'sandbox_unavailable'],
+  },
+  'PUT /v1/agents/:slug/definition': {
+    id: 'editAgent',
+    summary: 'Makes a version of an agent from a whole definition',
+    description: 'Nothing is made when that is what the agent is. `error.faults` has each field that is wrong.',
+    tag: 'Agents',
+    answers: { 200: answer(AgentDefinition) },
+    errors: ['conflict', 'sandbox_unavailable'],
+  },
   'GET /v1/agents/:slug/deployments': {
     id: 'listDeployments',
     summary: 'Lists the versions of an agent, newest first',
@@ -118,7 +159,7 @@ export const agentOperations: Operations = {
     summary: 'Makes an agent what one of its versions was',
     tag: 'Agents',
     answers: { 200: answer(Rollback) },
-    errors: ['not_found', 'conflict'],
+    errors: ['not_found', 'conflict', 'sandbox_unavailable'],
   },
   'GET /v1/agents/:slug/env': {
     id: 'listVariables',

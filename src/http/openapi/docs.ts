@@ -1,58 +1,16 @@
-import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
-import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
-import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
-import { describeApi, type Route } from './document.ts'
-
-const PAGE = '/v1/docs'
-const SCRIPT = `${PAGE}/ui.js`
-const STYLE = `${PAGE}/ui.css`
-
-/** The paths that a browser loads to show the page, without a key. */
-export const docsPaths: readonly string[] = [PAGE, SCRIPT, STYLE]
-
-/** The hash of the plugin's one inline script. It is white space: its element only holds the page's settings. */
-const BLANK_SCRIPT = "'sha256-TcUB1mzXiQO4GxpTRZ0EMpOXKMU3u+n/q1WrgVIcs1I='"
-
-/** The page loads nothing from other hosts, and no frame may show it: users type keys into it. */
-const headers = {
-  'content-security-policy': `default-src 'none'; script-src 'self' ${BLANK_SCRIPT}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-}
-
-const hidden = { detail: { hide: true } } as const
+import { once } from '../../async/once.ts'
+import { DESCRIPTION, docsPaths } from './docs-paths.ts'
+import type { Route } from './document.ts'
 
 /**
- * `GET /v1/openapi.json`, and `GET /v1/docs` that shows it with Swagger UI. The page's parts are in the executable: it works
- * without a network, and needs a key only to call the API from it.
+ * `GET /v1/openapi.json`, and `GET /v1/docs` that shows it with Swagger UI: it works without a network, and needs a key only
+ * to call the API from it. Both are made at the first request, because they would take a third of a server's start.
  */
 export function docsRoutes(routes: readonly Route[], publicUrl: string | undefined) {
-  const api = describeApi(routes, publicUrl)
-  const pages = swagger({
-    path: PAGE,
-    specPath: '/v1/openapi.json',
-    documentation: api as never,
-    // The plugin's own description of the routes has wrong content types and no answers.
-    exclude: /^/,
-    // The page loads this in place of its default viewer.
-    scalarCDN: SCRIPT,
-  })
-  return new Elysia()
-    .onAfterHandle({ as: 'scoped' }, ({ set }) => {
-      Object.assign(set.headers, headers)
-    })
-    .use(pages)
-    .get(SCRIPT, async () => text(`${await Bun.file(script).text()}\n;${starter(api)}`, 'text/javascript'), hidden)
-    .get(STYLE, () => text(Bun.file(style), 'text/css'), hidden)
+  const pages = once(async () => (await import('./docs-pages.ts')).docsPages(routes, publicUrl))
+  const answer = async ({ request }: { request: Request }) => await (await pages()).handle(request)
+  const router = new Elysia()
+  for (const path of [DESCRIPTION, ...docsPaths]) router.get(path, answer, { detail: { hide: true } })
+  return router
 }
-
-const text = (body: string | Blob, type: string) =>
-  new Response(body, { headers: { ...headers, 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-cache' } })
-
-/** Draws the page. The description is part of the script: the API itself gives it only with a key. */
-const starter = (api: object) => `
-document.head.append(Object.assign(document.createElement('link'), { rel: 'stylesheet', href: '${STYLE}' }))
-const root = document.body.appendChild(document.createElement('main'))
-SwaggerUIBundle({ spec: ${JSON.stringify(api).replaceAll('<', '\\u003c')}, domNode: root, deepLinking: true, tryItOutEnabled: true, validatorUrl: null })
-`

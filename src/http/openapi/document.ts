@@ -5,14 +5,22 @@ import { isObject } from '../../read/json.ts'
 import { accountOperations } from './account.ts'
 import { agentOperations } from './agents.ts'
 import { approvalOperations } from './approvals.ts'
+import { auditOperations } from './audit.ts'
 import { fileOperations } from './files.ts'
+import { mcpOperations } from './mcp.ts'
 import type { Answer, Operation, Operations } from './operation.ts'
 import { previewPaths } from './preview.ts'
 import { processOperations } from './processes.ts'
 import { runOperations } from './runs.ts'
 import { sandboxOperations } from './sandboxes.ts'
+import { scheduleOperations } from './schedules.ts'
 import { describeSchema, type NamedSchemas } from './schema.ts'
+import { secretOperations } from './secrets.ts'
+import { serverOperations } from './server.ts'
+import { sessionOperations } from './sessions.ts'
+import { snapshotOperations } from './snapshots.ts'
 import { threadOperations } from './threads.ts'
+import { webhookOperations } from './webhooks.ts'
 
 /** A route as the router has it. */
 export interface Route {
@@ -23,13 +31,21 @@ export interface Route {
 
 export const operations: Operations = {
   ...sandboxOperations,
+  ...snapshotOperations,
   ...fileOperations,
   ...processOperations,
   ...threadOperations,
   ...runOperations,
   ...approvalOperations,
   ...accountOperations,
+  ...serverOperations,
+  ...sessionOperations,
+  ...webhookOperations,
+  ...secretOperations,
+  ...scheduleOperations,
+  ...auditOperations,
   ...agentOperations,
+  ...mcpOperations,
 }
 
 /**
@@ -59,12 +75,20 @@ export function describeApi(routes: readonly Route[], publicUrl: string | undefi
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl ?? '/' }],
-    security: [{ key: [] }],
+    security: [{ key: [] }, { session: [] }],
     tags: [...new Set(Object.values(operations).map(({ tag }) => tag))].map(name => ({ name })),
     paths: { ...paths, ...previewPaths },
     components: {
       schemas: named,
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key, or a token of a browser.' } },
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key, or a token of a browser.' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'threadbox-PORT',
+          description: 'The cookie of a browser that is signed in; __Host-threadbox-PORT on https.',
+        },
+      },
     },
   }
 }
@@ -95,7 +119,7 @@ function describeOperation(path: string, operation: Operation, hooks: Route['hoo
     ...(isPublic && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: body }),
-    responses: { ...answersOf(operation.answers, named), ...errorsOf(path, operation, body !== undefined) },
+    responses: { ...errorsOf(path, operation, body !== undefined), ...answersOf(operation.answers, named) },
   }
 }
 
@@ -155,7 +179,7 @@ const everywhere = [
 ] as const
 
 function errorsOf(path: string, { errors = [], isPublic }: Operation, hasBody: boolean) {
-  if (isPublic) return {}
+  if (isPublic && errors.length === 0) return {}
   const codes: ErrorCode[] = [
     ...everywhere,
     ...(hasBody ? (['payload_too_large'] as const) : []),

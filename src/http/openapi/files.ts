@@ -38,9 +38,15 @@ export const fileOperations: Operations = {
   'GET /v1/sandboxes/:sandboxId/files': {
     id: 'readFile',
     summary: 'Reads a file',
-    description: 'As JSON up to 10 MB; with `format=stream` or `blob` as bytes of any size.',
+    description:
+      'As JSON up to 10 MB; with `format=stream` or `blob` as bytes of any size; a directory with `format=tar`, the root without what is in /proc, /sys and /dev.',
     tag: 'Files',
-    answers: { 200: { description: 'The file.', content: { 'application/json': FileContent, ...bytes } } },
+    answers: {
+      200: {
+        description: 'The file.',
+        content: { 'application/json': FileContent, ...bytes, 'application/x-tar': Bytes },
+      },
+    },
     errors: ['file_not_found', 'payload_too_large', 'sandbox_unavailable'],
   },
   'POST /v1/sandboxes/:sandboxId/files': {

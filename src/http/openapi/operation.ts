@@ -8,6 +8,8 @@ export interface Operation {
   summary: string
   tag:
     | 'Sandboxes'
+    | 'Schedules'
+    | 'Secrets'
     | 'Commands'
     | 'Files'
     | 'Processes'
@@ -17,7 +19,10 @@ export interface Operation {
     | 'Previews'
     | 'Agents'
     | 'Account'
+    | 'Webhooks'
     | 'Server'
+    | 'Snapshots'
+    | 'MCP'
   description?: string
   /** Successful answers by status. */
   answers: Readonly<Record<number, Answer>>

@@ -42,6 +42,30 @@ const RunPage = Type.Object(
   { title: 'RunPage' },
 )
 
+const RunEvent = Type.Object(
+  {
+    seq: Type.Integer({ description: 'As in the ids of the stream; grows, and numbers may be left out.' }),
+    at: nullable(
+      Type.String({ format: 'date-time', description: 'When it was made. Null in runs of earlier versions.' }),
+    ),
+    chunk: Type.Object({ type: Type.String() }, { additionalProperties: true }),
+  },
+  { title: 'RunEvent' },
+)
+
+const RunEventPage = Type.Object(
+  {
+    events: Type.Array(RunEvent),
+    nextAfter: nullable(
+      Type.Integer({
+        description:
+          'The next page is asked for with `after` set to this. Null when the run has ended and this is all.',
+      }),
+    ),
+  },
+  { title: 'RunEventPage' },
+)
+
 export const runOperations: Operations = {
   'GET /v1/runs': {
     id: 'listRuns',
@@ -54,6 +78,15 @@ export const runOperations: Operations = {
     summary: 'Gives a run with the tools that it called',
     tag: 'Threads',
     answers: { 200: answer(Run) },
+    errors: ['run_not_found'],
+  },
+  'GET /v1/runs/:runId/events': {
+    id: 'listRunEvents',
+    summary: "Lists the chunks of a run's stream with their times",
+    tag: 'Threads',
+    description:
+      'As the profile `ai-7` has them, in whatever profile the run was. Kept for a week after the run, and 512 MB of all runs together, compressed; a run whose events are gone has none.',
+    answers: { 200: answer(RunEventPage) },
     errors: ['run_not_found'],
   },
 }

@@ -1,6 +1,14 @@
 import { endToEnd, getValues, type Header, type ResponseHead } from '../../http1/head.ts'
 import type { PreviewMapping } from './address.ts'
 import { confineCookies, ownCookies } from './cookies.ts'
+import type { Passage } from './forward.ts'
+
+/** How a request goes to a preview under a path of this server. */
+export const previewPassage = (request: Request, mapping: PreviewMapping): Passage => ({
+  path: `${mapping.address.path || '/'}${new URL(request.url).search}`,
+  headersInto: () => headersInto(request, mapping),
+  headersOut: head => headersOut(head, mapping),
+})
 
 /** Headers that name the caller or its origin, that this server sets itself, or that are about its own connection. */
 const withheld =
@@ -38,7 +46,7 @@ const passed =
   /^(accept-(patch|post|ranges)|age|allow|content-(disposition|encoding|language|range|security-policy|type|digest)|cross-origin-(embedder|opener|resource)-policy|deprecation|digest|etag|expires|grpc-[a-z-]+|hx-[a-z-]+|last-modified|mcp-[a-z-]+|permissions-policy|pragma|preference-applied|ratelimit(-[a-z-]+)?|repr-digest|request-id|retry-after|server-timing|sunset|timing-allow-origin|traceresponse|tus-[a-z-]+|upload-[a-z-]+|vary|x-.+)$/
 
 /** Headers with `x-` that command a proxy before this server, or make a browser fetch or trust more. */
-const refused =
+export const refused =
   /^x-(accel-(?!buffering$)|sendfile|lighttpd-|litespeed-|reproxy-|proxy-|forwarded-|real-ip|esi|varnish|cache-tags?$|purge|surrogate|sourcemap|dns-prefetch-control|permitted-cross-domain-policies|ua-compatible)/
 
 /** The answer's headers for the caller. */

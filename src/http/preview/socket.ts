@@ -14,10 +14,8 @@ import {
   upgradeToSocket,
   WAITING_MESSAGE_BYTES,
 } from '../socket.ts'
-import type { PreviewMapping } from './address.ts'
-import { createResponse, getPath } from './forward.ts'
+import { createResponse, type Passage } from './forward.ts'
 import { closeFrame, createFrame, type Message, opcodes, ProtocolError, readMessages } from './frames.ts'
-import { headersInto } from './headers.ts'
 
 /** The largest message, and the most bytes that may wait for the server: a browser cannot be made to wait. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -36,7 +34,7 @@ export const isWebSocket = ({ method, headers }: Request): boolean =>
 export async function joinSocket(
   preview: Preview,
   request: Request,
-  mapping: PreviewMapping,
+  passage: Passage,
   sockets: Sockets,
 ): Promise<Response> {
   const { stream } = preview
@@ -45,18 +43,18 @@ export async function joinSocket(
   const key = randomBytes(16).toString('base64')
   const offered = listForeignProtocols(request)
   const headers: Header[] = [
-    ...headersInto(request, mapping),
+    ...passage.headersInto(),
     ['connection', 'Upgrade'],
     ['upgrade', 'websocket'],
     ['sec-websocket-version', '13'],
     ['sec-websocket-key', key],
     ...(offered.length > 0 ? [['sec-websocket-protocol', offered.join(', ')] as const] : []),
   ]
-  await write(stream, Buffer.from(formatHead(`GET ${getPath(request, mapping)} HTTP/1.1`, headers), 'latin1'))
+  await write(stream, Buffer.from(formatHead(`GET ${passage.path} HTTP/1.1`, headers), 'latin1'))
   const source = createByteSource(stream)
   const idle = watchIdle([stream])
   const answer = await readAnswer(source, 'GET').finally(idle.stop)
-  if (answer.head.status !== 101) return createResponse(answer, preview, request, mapping)
+  if (answer.head.status !== 101) return createResponse(answer, preview, request, passage)
   const protocol = agreedProtocol(answer.head.headers, key, offered)
   request.signal.removeEventListener('abort', abort)
   const reply = protocol === undefined ? acceptHeaders(request) : new Headers({ 'sec-websocket-protocol': protocol })

@@ -10,6 +10,7 @@ import {
   setVariable,
   type VersionedAgent,
 } from '../../core/agents/agents.ts'
+import { editAgent, showAgent } from '../../core/agents/definition.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { DeploymentSummary } from '../../model/deployment.ts'
 import { json, optionalJson } from '../body.ts'
@@ -18,6 +19,28 @@ import { NO_NUL, VARIABLE_NAME } from '../schema.ts'
 
 const SlugParams = Type.Object({ slug: Type.String() })
 const Rollback = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })) })
+const VersionQuery = Type.Object({
+  version: Type.Optional(
+    Type.String({
+      pattern: '^[1-9][0-9]{0,14}$',
+      errorMessage: 'must be the number of a version',
+      description: 'What the agent was then, in the place of what it is now.',
+    }),
+  ),
+})
+const Change = Type.Object({
+  revision: Type.String({
+    maxLength: bounds.word,
+    description: 'That of the agent as it was read. With any other the answer is 409.',
+  }),
+  definition: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description: 'The whole agent, as an agent file has it; null in the place of a secret keeps the secret.',
+    },
+  ),
+})
 const VariableName = Type.String({
   pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
   errorMessage: VARIABLE_NAME,
@@ -39,6 +62,17 @@ export const agentRoutes = (runtime: Runtime) =>
         return { success: true, slug, message: `${slug} is deleted. Its sandboxes stay.` }
       },
       { params: SlugParams },
+    )
+    .get(
+      '/:slug/definition',
+      ({ request, params: { slug }, query: { version } }) =>
+        showAgent(runtime, getCaller(request), slug, version === undefined ? undefined : Number(version)),
+      { params: SlugParams, query: VersionQuery },
+    )
+    .put(
+      '/:slug/definition',
+      ({ request, params: { slug }, body }) => editAgent(runtime, getCaller(request), slug, body),
+      { params: SlugParams, ...json(Change) },
     )
     .get(
       '/:slug/deployments',
@@ -97,9 +131,13 @@ const detail = (versioned: VersionedAgent) => ({
   totalDeployments: versioned.deployments.length,
 })
 
-const version = ({ id, version, createdAt, model, tools }: DeploymentSummary, activeId: string | undefined) => ({
+const version = (
+  { id, version, madeBy, createdAt, model, tools }: DeploymentSummary,
+  activeId: string | undefined,
+) => ({
   id,
   version,
+  madeBy,
   status: id === activeId ? 'active' : 'inactive',
   isActive: id === activeId,
   deployedAt: createdAt,

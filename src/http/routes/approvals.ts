@@ -31,7 +31,7 @@ const Answer = Type.Object(
   {
     approved: Type.Boolean(),
     reason: Type.Optional(
-      Type.String({ maxLength: bounds.name, description: 'For the agent, which is told why it was denied.' }),
+      Type.String({ maxLength: bounds.name, description: 'The agent reads why its call was denied.' }),
     ),
     remember: Type.Optional(
       Type.Union([Type.Literal('thread'), Type.Literal('agent')], {

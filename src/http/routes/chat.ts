@@ -17,6 +17,9 @@ import type { Watched } from '../../runs/registry.ts'
 import { streamHeaders } from '../../stream/frame.ts'
 import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
+import { getContext, takeFlow } from '../context.ts'
+import { wantsEvents } from '../event-answer.ts'
+import { feedBody } from '../feed-body.ts'
 import { ExternalUserId, Id, Word } from '../schema.ts'
 
 /** A text is bounded by the body alone. */
@@ -102,9 +105,11 @@ export const chatRoutes = (runtime: Runtime) =>
         const { id, messages, messageId, options = {}, stream, tools, ...rest } = body
         for (const name of ['allow', 'ask', 'deny'] as const) assertRuleList(`options.${name}`, options[name])
         assertClientTools('tools', tools)
+        const caller = getCaller(request)
+        if (!background && !wantsEvents(request)) getContext(request).share?.use(runtime.limits.open('streams', caller))
         const started = await startChat(
           runtime,
-          getCaller(request),
+          caller,
           slug,
           {
             ...rest,
@@ -117,7 +122,7 @@ export const chatRoutes = (runtime: Runtime) =>
           request.signal,
         )
         if (!('run' in started)) return status(202, started)
-        if (started.watched) return sse(started.watched)
+        if (started.watched) return sse(request, started.watched)
         const { sandboxId, threadId } = started.run
         return status(202, { sandboxId, threadId, status: 'running' })
       },
@@ -128,7 +133,7 @@ export const chatRoutes = (runtime: Runtime) =>
       ({ request, params: { slug, sandboxId: name }, query }) => {
         const stream = findStream(runtime, getCaller(request), slug, { name, ...query })
         const watched = stream && resumeStream(runtime, stream, request.headers.get('last-event-id'))
-        return watched ? sse(watched) : new Response(null, { status: 204 })
+        return watched ? sse(request, watched) : new Response(null, { status: 204 })
       },
       { params: StreamParams, query: StreamQuery },
     )
@@ -159,7 +164,8 @@ function assertMessages(body: unknown): void {
   if (index >= 0) wrong(`messages.${index}.content`, 'a message has parts in place of content')
 }
 
-const sse = (watched: Watched) => new Response(watched.body, { headers: streamHeaders(watched) })
+const sse = (request: Request, watched: Watched) =>
+  new Response(feedBody(watched.feed, takeFlow(request)), { headers: streamHeaders(watched) })
 
 const checked = ({ id, role, parts }: Static<typeof Message>) => {
   if (parts.some(({ type, text }) => type === 'text' && text === undefined)) {

@@ -33,9 +33,12 @@ export const deployRoutes = (runtime: Runtime) =>
           const { value, done } = await steps.next()
           if (!done) send({ type: 'status', message: value })
           else {
-            const { agentId, bundle, createdAt, version, id } = value
+            const { agentId, createdAt, version, id } = value
             const about = { slug: deploy.slug, agentId, version, deploymentId: id }
-            return send({ type: 'result', result: { ...about, bundleUrl: `sha256:${bundle}`, deployedAt: createdAt } })
+            return send({
+              type: 'result',
+              result: { ...about, bundleUrl: `sha256:${deploy.bundle.name}`, deployedAt: createdAt },
+            })
           }
         }
       }, runtime.log)

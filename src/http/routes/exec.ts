@@ -2,11 +2,15 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Runtime } from '../../core/runtime.ts'
 import { type Command, prepareCommand } from '../../core/sandboxes/exec.ts'
-import { DONE, eventStreamHeaders, OPEN } from '../../stream/frame.ts'
+import { eventStreamHeaders } from '../../stream/frame.ts'
 import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
-import { errorEvent } from '../failure.ts'
+import { takeFlow } from '../context.ts'
+import { wantsEvents } from '../event-answer.ts'
+import { frameOf, writeEventBody } from '../event-body.ts'
+import { createTextFrames, createTexts, type OutputText } from '../output-text.ts'
 import { AbsolutePath, CommandLine, SandboxParams, Variables } from '../schema.ts'
+import { type BodyWriter, writtenBody } from '../written-body.ts'
 
 const MAX_TIMEOUT_MS = 600_000
 
@@ -22,47 +26,33 @@ export const execRoutes = (runtime: Runtime) =>
     '/',
     async ({ request, params: { sandboxId }, body }) => {
       const prepared = await prepareCommand(runtime, getCaller(request), sandboxId, body)
-      if (request.headers.get('accept')?.includes('text/event-stream')) return stream(prepared)
+      if (wantsEvents(request)) {
+        const body = writtenBody(takeFlow(request), to => writeOutput(prepared, to))
+        return new Response(body, { headers: eventStreamHeaders })
+      }
       using command = prepared
       return await command.run({ signal: request.signal })
     },
     { params: SandboxParams, ...json(Exec) },
   )
 
-/** Answers with the output as it comes, then the exit or an error. When the client goes away, the command is aborted. */
-function stream(command: Command): Response {
-  const abort = new AbortController()
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
-  const writer = writable.getWriter()
-  writer.closed.catch(() => abort.abort(new Error('the client went away')))
-  // A write fails when the client has gone, and then nobody reads the rest.
-  writeOutput(command, writer, abort.signal).catch(() => {})
-  return new Response(readable, { headers: eventStreamHeaders })
-}
-
-async function writeOutput(
-  command: Command,
-  writer: WritableStreamDefaultWriter<Uint8Array>,
-  signal: AbortSignal,
-): Promise<void> {
+/** Writes the output as it comes, then the exit or an error. When the client goes away, the command is aborted. */
+async function writeOutput(command: Command, to: BodyWriter): Promise<void> {
   using use = command
-  const encoder = new TextEncoder()
-  const send = (event: object) => writer.write(encoder.encode(`data: ${JSON.stringify(event)}\n\n`))
-  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
-  try {
-    await writer.write(OPEN)
+  const texts = createTexts()
+  const frame = createTextFrames()
+  const write = ({ type, text }: OutputText) => to.write(frame(`data: {"type":"${type}","data":"`, text))
+  await writeEventBody(to, 'The command could not be run to its end.', async () => {
     const { exitCode } = await use.run({
       maxOutputBytes: 0,
-      signal,
+      signal: to.signal,
       async onOutput(type, chunk) {
-        const data = decoders[type].decode(chunk, { stream: true })
-        if (data) await send({ type, data })
+        await to.room()
+        const text = texts.add(type, 0, chunk)
+        if (text) write(text)
       },
     })
-    await send({ type: 'exit', exitCode })
-  } catch (error) {
-    await send(errorEvent(error, 'The command could not be run to its end.'))
-  }
-  await writer.write(DONE)
-  await writer.close()
+    texts.rest().forEach(write)
+    to.write(frameOf({ type: 'exit', exitCode }))
+  })
 }

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import { Elysia } from 'elysia'
 import { bounds, excerpt } from '../../bounds.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { downloadFile } from '../../core/sandboxes/download.ts'
+import { downloadDirectory, downloadFile } from '../../core/sandboxes/download.ts'
 import { useSandbox } from '../../core/sandboxes/use-sandbox.ts'
 import { ApiError } from '../../errors.ts'
 import type { EnvironmentFiles } from '../../plugin-api/index.ts'
@@ -16,7 +16,10 @@ const PathQuery = Type.Object({ path: AbsolutePath })
 
 const MaybeRaw = Type.Union([Type.Literal('blob'), Type.Literal('stream'), Type.Literal('text')])
 
-const ReadQuery = Type.Object({ path: AbsolutePath, format: Type.Optional(MaybeRaw) })
+const ReadQuery = Type.Object({
+  path: AbsolutePath,
+  format: Type.Optional(Type.Union([...MaybeRaw.anyOf, Type.Literal('tar')])),
+})
 
 const WriteQuery = Type.Object({ path: Type.Optional(AbsolutePath), format: Type.Optional(MaybeRaw) })
 
@@ -47,6 +50,10 @@ export const fileRoutes = (runtime: Runtime) => {
       .get(
         '/',
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
+          if (format === 'tar') {
+            const archive = await downloadDirectory(runtime, getCaller(request), sandboxId, path)
+            return raw(archive, 'application/x-tar')
+          }
           if (format !== 'text') return raw(await downloadFile(runtime, getCaller(request), sandboxId, path))
           using use = await useFiles(request, sandboxId)
           return { path, content: await readText(use.files, path) }
@@ -58,6 +65,7 @@ export const fileRoutes = (runtime: Runtime) => {
         '/',
         async ({ request, params: { sandboxId }, query: { path, format = 'text' } }) => {
           await runtime.diskSpace.assertEnough()
+          runtime.teamLimits.assertRoom(getCaller(request).teamId, 'disk')
           if (format === 'text') {
             const wanted = parseEntries(await readJson(request))
             using use = await useFiles(request, sandboxId)
@@ -110,6 +118,7 @@ export const fileRoutes = (runtime: Runtime) => {
         async ({ request, params: { sandboxId }, body: { path } }) => {
           using use = await useFiles(request, sandboxId)
           await runtime.diskSpace.assertEnough()
+          runtime.teamLimits.assertRoom(getCaller(request).teamId, 'disk')
           return Response.json(await use.files.makeDirectory(path))
         },
         { params: SandboxParams, ...json(PathQuery) },
@@ -138,10 +147,8 @@ async function readText(files: EnvironmentFiles, path: string): Promise<string> 
   )
 }
 
-const raw = (body: ReadableStream<Uint8Array>): Response =>
-  new Response(body, {
-    headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
-  })
+const raw = (body: ReadableStream<Uint8Array>, type = 'application/octet-stream'): Response =>
+  new Response(body, { headers: { 'content-type': type, 'x-content-type-options': 'nosniff' } })
 
 async function writeAll(
   files: EnvironmentFiles,

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
+import { causeOf } from '../../core/access/caller.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'
 import { useSandbox } from '../../core/sandboxes/use-sandbox.ts'
@@ -29,7 +30,8 @@ export const gitRoutes = (runtime: Runtime) =>
     async ({ request, params: { sandboxId }, body }) => {
       using use = await useSandbox(runtime, getCaller(request), sandboxId)
       await runtime.diskSpace.assertEnough()
-      return await cloneRepository(runtime, use, body, request.signal)
+      runtime.teamLimits.assertRoom(getCaller(request).teamId, 'disk')
+      return await cloneRepository(runtime, use, body, causeOf(getCaller(request)), request.signal)
     },
     { params: SandboxParams, ...json(Clone) },
   )

@@ -7,9 +7,10 @@ import { ApiError } from '../../errors.ts'
 import { HttpError } from '../../http1/http-error.ts'
 import { optionalJson } from '../body.ts'
 import { getCaller, getCallerOrVisitor } from '../caller.ts'
-import { Lifetime, lifetimeMs } from '../lifetime.ts'
+import { Lifetime, lifetimeMs, MAX_LINK_OF_KEY_MS } from '../lifetime.ts'
 import { findPreviewAddress, mapPreview, parsePort, publicAddress } from '../preview/address.ts'
 import { forward } from '../preview/forward.ts'
+import { previewPassage } from '../preview/headers.ts'
 import { isWebSocket, joinSocket } from '../preview/socket.ts'
 import type { Sockets } from '../socket.ts'
 
@@ -34,7 +35,7 @@ export const previewRoutes = (runtime: Runtime, sockets: Sockets) => {
         const { link, expiresAt } = createLink(runtime, caller, {
           sandbox: sandboxId,
           port,
-          lifetimeMs: lifetimeMs(expiresIn),
+          lifetimeMs: lifetimeMs(expiresIn, caller.token ? undefined : MAX_LINK_OF_KEY_MS),
         })
         const { origin, base } = publicAddress(runtime.config.publicUrl, request)
         const url = `${origin}${base}/v1/sandboxes/${sandboxId}/ports/${port}/${link}/`
@@ -60,8 +61,9 @@ async function show(runtime: Runtime, request: Request, sockets: Sockets): Promi
   const preview = await openPreview(runtime, getCallerOrVisitor(request), { sandboxId: address.sandboxId, port })
   try {
     request.signal.throwIfAborted()
-    if (isWebSocket(request)) return await joinSocket(preview, request, mapping, sockets)
-    return await forward(preview, request, mapping)
+    const passage = previewPassage(request, mapping)
+    if (isWebSocket(request)) return await joinSocket(preview, request, passage, sockets)
+    return await forward(preview, request, passage)
   } catch (error) {
     preview.stream.destroy()
     if (!(error instanceof HttpError)) throw error

@@ -1,12 +1,22 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
+import { assertScope } from '../../core/access/scopes.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { followOutput, parseSignal, startProcess, useProcesses } from '../../core/sandboxes/processes.ts'
+import {
+  followOutput,
+  listProcesses,
+  parseSignal,
+  removeProcess,
+  startProcess,
+  useProcesses,
+} from '../../core/sandboxes/processes.ts'
 import type { ProcessInfo } from '../../plugin-api/index.ts'
 import { movingBody } from '../../read/bytes.ts'
+import { eventStreamHeaders } from '../../stream/frame.ts'
 import { json, readJsonAs } from '../body.ts'
 import { getCaller } from '../caller.ts'
+import { takeFlow } from '../context.ts'
 import {
   AbsolutePath,
   Arguments,
@@ -17,7 +27,8 @@ import {
   SandboxParams,
   Variables,
 } from '../schema.ts'
-import { outputResponse } from './process-output.ts'
+import { writtenBody } from '../written-body.ts'
+import { writeProcessOutput } from './process-output.ts'
 
 const Cells = Type.Integer({ minimum: 1, maximum: 9999 })
 const Size = Type.Object({ columns: Cells, rows: Cells })
@@ -30,7 +41,11 @@ const Start = Type.Object({
   pty: Type.Optional(Type.Union([Type.Boolean(), Size], { description: 'A terminal in place of pipes; 80 by 24.' })),
   stdin: Type.Optional(Type.Boolean({ description: 'Takes input, up to its end; a terminal always does.' })),
   name: Type.Optional(Type.String({ maxLength: bounds.id })),
-  waitForReader: Type.Optional(Type.Boolean({ description: 'Loses no output: it waits until it is read.' })),
+  waitForReader: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Literal('attached')], {
+      description: 'Loses no output: it waits until it is read; `attached`: only while a reader reads on.',
+    }),
+  ),
 })
 
 const OutputQuery = Type.Object({
@@ -80,7 +95,7 @@ export const processRoutes = (runtime: Runtime) => {
         '/',
         async ({ request, params: { sandboxId } }) => {
           using use = await open(request, sandboxId)
-          const processes = await use.processes.list()
+          const processes = await listProcesses(runtime, use)
           return { processes: processes.map(described) }
         },
         { params: SandboxParams },
@@ -96,21 +111,27 @@ export const processRoutes = (runtime: Runtime) => {
       .get(
         '/:pid/output',
         async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
+          // A reader that ends the process does more than to look at it.
+          if (hangup === 'true') assertScope(getCaller(request), ['sandboxes'])
           using use = await open(request, sandboxId)
           const { processes } = use
           await processes.get(Number(pid))
           const lastEventId = /^\d{1,15}$/.exec(request.headers.get('last-event-id') ?? '')?.[0]
-          const abort = new AbortController()
-          if (hangup === 'true') {
-            // Removal fails when the process is gone already.
-            abort.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
-          }
-          const events = followOutput(processes, Number(pid), {
-            offset: Number(lastEventId ?? offset ?? 0),
-            follow: follow !== 'false',
-            signal: abort.signal,
+          const held = use.hold()
+          const body = writtenBody(takeFlow(request), async to => {
+            using _ = held
+            if (hangup === 'true') {
+              // Removal fails when the process is gone already.
+              to.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
+            }
+            const events = followOutput(processes, Number(pid), {
+              offset: Number(lastEventId ?? offset ?? 0),
+              follow: follow !== 'false',
+              signal: to.signal,
+            })
+            await writeProcessOutput(to, encoding, events)
           })
-          return outputResponse(events, encoding, abort, use.hold())
+          return new Response(body, { headers: eventStreamHeaders })
         },
         { params: ProcessParams, query: OutputQuery },
       )
@@ -156,7 +177,7 @@ export const processRoutes = (runtime: Runtime) => {
         '/:pid',
         async ({ request, params: { sandboxId, pid }, status }) => {
           using use = await open(request, sandboxId)
-          await use.processes.remove(Number(pid))
+          await removeProcess(runtime, use, Number(pid))
           return status(204, undefined)
         },
         { params: ProcessParams },

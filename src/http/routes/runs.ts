@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { findRuns, getRun } from '../../core/chat/find-runs.ts'
+import { findRuns, getRun, listRunEvents } from '../../core/chat/find-runs.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { FoundRun } from '../../model/found-run.ts'
 import type { RunStatus } from '../../model/run.ts'
@@ -17,7 +17,21 @@ const RunQuery = Type.Object({
   before: Type.Optional(Id),
 })
 
+const EventsQuery = Type.Object({
+  after: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,15}$',
+      errorMessage: 'must be the seq of an event',
+      description: 'The `nextAfter` of the page before.',
+    }),
+  ),
+  limit: Type.Optional(PageSize),
+})
+
+const RunParams = Type.Object({ runId: Type.String() })
+
 const DEFAULT_PAGE = 50
+const DEFAULT_EVENTS = 500
 
 export const runRoutes = (runtime: Runtime) =>
   new Elysia({ prefix: '/v1/runs' })
@@ -36,7 +50,13 @@ export const runRoutes = (runtime: Runtime) =>
         const { tools, ...run } = await getRun(runtime, getCaller(request), runId)
         return { ...summary(run), tools }
       },
-      { params: Type.Object({ runId: Type.String() }) },
+      { params: RunParams },
+    )
+    .get(
+      '/:runId/events',
+      ({ request, params: { runId }, query: { after = 0, limit = DEFAULT_EVENTS } }) =>
+        listRunEvents(runtime, getCaller(request), runId, { after: Number(after), limit: Number(limit) }),
+      { params: RunParams, query: EventsQuery },
     )
 
 const summary = ({ inputTokens, outputTokens, costUsd, ...run }: FoundRun) => ({

@@ -1,14 +1,27 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { bounds } from '../../bounds.ts'
-import { listVisibleThreads } from '../../core/chat/threads.ts'
+import type { Caller } from '../../core/access/caller.ts'
+import { IsolationClass } from '../../core/agents/agent-files.ts'
+import { stopSandbox } from '../../core/chat/stop-sandbox.ts'
+import { visibleThreadPages } from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
+import { classOf } from '../../core/sandboxes/choose-backend.ts'
+import type { CreateStep, OnCreateStep } from '../../core/sandboxes/create-steps.ts'
+import { describeSecrets } from '../../core/sandboxes/describe-secrets.ts'
+import { listDecisions } from '../../core/sandboxes/network-decisions.ts'
 import { changeNetwork, describeNetwork } from '../../core/sandboxes/networks.ts'
 import { createSandbox, getSandbox, listVisibleSandboxes, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
+import { findVariableNames } from '../../core/sandboxes/variable-names.ts'
+import { Bindings } from '../../core/secrets/bindings.ts'
+import { createFromSnapshot } from '../../core/snapshots/create-from-snapshot.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
+import type { Use } from '../../model/use.ts'
 import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
+import { answerWithEvents, type EventSink, wantsEvents } from '../event-answer.ts'
+import { inPieces } from '../pieces.ts'
 import {
   ExternalUserId,
   FileContents,
@@ -17,6 +30,7 @@ import {
   NO_NUL,
   PageSize,
   SandboxParams,
+  Slug,
   Variables,
 } from '../schema.ts'
 
@@ -27,8 +41,27 @@ const Rules = Type.Array(Type.String({ minLength: 1, maxLength: bounds.networkRu
 
 const SetUpCommand = Type.String({ minLength: 1, maxLength: bounds.setupCommand, ...NO_NUL })
 
+const SandboxName = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
+  description:
+    'Letters, digits, dots, hyphens and underscores. A team has a name once; `GET /v1/sandboxes?name=` finds it.',
+  errorMessage: 'must be 1 to 128 letters, digits, dots, hyphens and underscores',
+})
+
 const CreateSandbox = Type.Object({
-  agent: Type.String({ maxLength: bounds.slug, description: "The agent's slug." }),
+  agent: Type.Optional(
+    Type.String({
+      maxLength: bounds.slug,
+      description: "The agent's slug. Needed without `snapshot`, whose agent it is else.",
+    }),
+  ),
+  snapshot: Type.Optional(
+    Type.String({
+      maxLength: bounds.id,
+      description: "Id or name of a snapshot, in place of the agent's own files and set-up.",
+    }),
+  ),
+  name: Type.Optional(SandboxName),
   files: Type.Optional(FileContents),
   envs: Type.Optional(Variables),
   setup: Type.Optional(Type.Array(SetUpCommand, { maxItems: bounds.setupCommands })),
@@ -42,6 +75,8 @@ const CreateSandbox = Type.Object({
   networkAllowOut: Type.Optional(Rules),
   networkDenyOut: Type.Optional(Rules),
   externalUserId: Type.Optional(ExternalUserId),
+  secrets: Type.Optional(Bindings),
+  isolation: Type.Optional(IsolationClass),
 })
 
 /** Null removes a list. */
@@ -53,6 +88,9 @@ const ChangeSandbox = Type.Object({
 const Page = Type.Object({
   limit: Type.Optional(PageSize),
   before: Type.Optional(Id),
+  agent: Type.Optional(Slug),
+  q: Type.Optional(Type.String({ maxLength: bounds.id, description: 'A part of its id, or of its `sandboxId`.' })),
+  name: Type.Optional(Type.String({ maxLength: bounds.id, description: 'Only the one of this name.' })),
 })
 
 const DEFAULT_PAGE = 50
@@ -63,18 +101,28 @@ export const sandboxRoutes = (runtime: Runtime) =>
       '/',
       async ({ request, body, status }) => {
         assertPaths(body.files)
-        const sandbox = await createSandbox(runtime, getCaller(request), body, request.signal)
-        const { id, environmentId, createdAt } = sandbox
-        return status(201, { id, sandboxId: environmentId, status: sandbox.status, createdAt })
+        const caller = getCaller(request)
+        if (!wantsEvents(request)) return status(201, toCreated(await create(runtime, caller, body, request.signal)))
+        const work = async (sink: EventSink, signal: AbortSignal) => {
+          const sandbox = await create(runtime, caller, body, signal, step => sendStep(sink, step))
+          await sink.send({ type: 'ready', sandbox: toCreated(sandbox) })
+        }
+        return await answerWithEvents(work, { failure: 'The sandbox could not be made.', signal: request.signal })
       },
       json(CreateSandbox),
     )
     .get(
       '/',
-      ({ request, query: { limit, before } }) => {
+      async ({ request, query: { limit, before, agent, q, name } }) => {
         const size = Number(limit ?? DEFAULT_PAGE)
-        const found = listVisibleSandboxes(runtime, getCaller(request), { limit: size + 1, ...(before && { before }) })
-        const sandboxes = found.slice(0, size).map(sandbox => summary(runtime, sandbox))
+        const found = listVisibleSandboxes(runtime, getCaller(request), {
+          limit: size + 1,
+          ...(before && { before }),
+          ...(agent && { agent }),
+          ...(q && { search: q }),
+          ...(name && { name }),
+        })
+        const sandboxes = await summaries(runtime, found.slice(0, size))
         return { sandboxes, nextBefore: found.length > size ? (sandboxes.at(-1)?.id ?? null) : null }
       },
       { query: Page },
@@ -84,13 +132,17 @@ export const sandboxRoutes = (runtime: Runtime) =>
       async ({ request, params: { sandboxId } }) => {
         const caller = getCaller(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
-        const threads = listVisibleThreads(runtime, caller, sandbox)
-        return {
-          ...summary(runtime, sandbox),
-          threads: threads.map(({ id, name, status }) => ({ id, name, status })),
-          isolation: await getIsolation(runtime, sandbox),
+        const fields = {
+          ...(await summary(runtime, sandbox)),
+          ...(await describeEnvironment(runtime, sandbox)),
+          cwd: sandbox.cwd,
+          variables: findVariableNames(caller, sandbox) ?? null,
           network: describeNetwork(runtime, sandbox),
+          secrets: describeSecrets(caller, sandbox) ?? null,
         }
+        const threads = visibleThreadPages(runtime, caller, sandbox)
+        const pages = threads.map(page => page.map(({ id, name, status }) => ({ id, name, status })))
+        return inPieces(pages, { fields, name: 'threads' })
       },
       { params: SandboxParams },
     )
@@ -99,38 +151,127 @@ export const sandboxRoutes = (runtime: Runtime) =>
       async ({ request, params: { sandboxId }, body }) => {
         const caller = getCaller(request)
         const sandbox = await changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
-        return { ...summary(runtime, sandbox), network: describeNetwork(runtime, sandbox) }
+        return { ...(await summary(runtime, sandbox)), network: describeNetwork(runtime, sandbox) }
       },
       { params: SandboxParams, ...json(ChangeSandbox) },
+    )
+    .get(
+      '/:sandboxId/network/decisions',
+      ({ request, params: { sandboxId } }) => {
+        return { decisions: listDecisions(runtime, getSandbox(runtime, getCaller(request), sandboxId)) }
+      },
+      { params: SandboxParams },
+    )
+    .get(
+      '/:sandboxId/stats',
+      ({ request, params: { sandboxId } }) => {
+        const { environmentId } = getSandbox(runtime, getCaller(request), sandboxId)
+        const { uses } = runtime
+        return { everyMs: uses.everyMs, samples: uses.samples(environmentId).map(describeUse) }
+      },
+      { params: SandboxParams },
+    )
+    .post(
+      '/:sandboxId/stop',
+      async ({ request, params: { sandboxId } }) => {
+        const sandbox = getSandbox(runtime, getCaller(request), sandboxId)
+        await stopSandbox(runtime, sandbox, getCaller(request))
+        return await summary(runtime, sandbox)
+      },
+      { params: SandboxParams },
     )
     .delete(
       '/:sandboxId',
       async ({ request, params: { sandboxId }, status }) => {
-        await removeSandbox(runtime, getSandbox(runtime, getCaller(request), sandboxId))
+        const caller = getCaller(request)
+        await removeSandbox(runtime, getSandbox(runtime, caller, sandboxId), caller)
         return status(204, undefined)
       },
       { params: SandboxParams },
     )
 
-function summary({ environments }: Runtime, sandbox: Sandbox) {
-  const trouble = environments.troubleOf(sandbox)
+function create(
+  runtime: Runtime,
+  caller: Caller,
+  { agent, snapshot, ...request }: Static<typeof CreateSandbox>,
+  signal: AbortSignal,
+  onStep?: OnCreateStep,
+): Promise<Sandbox> {
+  if (snapshot !== undefined) {
+    const options = { signal, ...(onStep && { onStep }) }
+    return createFromSnapshot(runtime, caller, { snapshot, ...(agent !== undefined && { agent }), ...request }, options)
+  }
+  if (agent === undefined) throw new ApiError('invalid_request', 'agent: required', { field: 'agent' })
+  return createSandbox(runtime, caller, { agent, ...request }, signal, onStep)
+}
+
+const toCreated = ({ id, environmentId, status, createdAt }: Sandbox) => ({
+  id,
+  sandboxId: environmentId,
+  status,
+  createdAt,
+})
+
+/** Waits for the reader of what a command prints. Of what is only for the moment, a slow reader gets less. */
+function sendStep(sink: EventSink, step: CreateStep): Promise<void> | undefined {
+  if (step.type === 'progress' && !sink.hasRoom) return undefined
+  const sent = sink.send(step)
+  if (step.type === 'stdout' || step.type === 'stderr') return sent
+  // That the reader has gone is found out by the work's signal.
+  void sent.catch(() => {})
+  return undefined
+}
+
+async function summary(runtime: Runtime, sandbox: Sandbox) {
+  const [use] = await runtime.uses.now([sandbox])
+  return toSummary(runtime, sandbox, { running: runtime.environments.findRunning(sandbox.backend), use })
+}
+
+async function summaries(runtime: Runtime, sandboxes: readonly Sandbox[]) {
+  const uses = await runtime.uses.now(sandboxes)
+  const names = new Set(sandboxes.map(({ backend }) => backend))
+  const running = new Map([...names].map(name => [name, runtime.environments.findRunning(name)]))
+  return sandboxes.map((sandbox, index) =>
+    toSummary(runtime, sandbox, { running: running.get(sandbox.backend), use: uses[index] }),
+  )
+}
+
+interface Seen {
+  running: ReadonlySet<string> | undefined
+  use: Use | undefined
+}
+
+function toSummary(runtime: Runtime, sandbox: Sandbox, { running, use }: Seen) {
+  const trouble = runtime.environments.troubleOf(sandbox)
   return {
     id: sandbox.id,
     sandboxId: sandbox.environmentId,
+    name: sandbox.name ?? null,
     status: trouble === undefined ? sandbox.status : 'error',
     error: trouble ?? sandbox.error ?? null,
+    isRunning: running?.has(sandbox.environmentId) ?? null,
+    use: use ? describeUse(use) : null,
     agent: { slug: sandbox.agentSlug, name: sandbox.agentName },
     provider: sandbox.backend,
+    isolation: { kind: classOf(runtime, sandbox) },
     createdAt: sandbox.createdAt,
     updatedAt: sandbox.updatedAt,
   }
 }
 
+const describeUse = ({ at, memoryBytes, diskBytes, cpus, processes }: Use) => ({
+  at: new Date(at).toISOString(),
+  memoryBytes: memoryBytes ?? null,
+  diskBytes: diskBytes ?? null,
+  cpus: cpus ?? null,
+  processes: processes ?? null,
+})
+
 /** What confines a sandbox. An environment that cannot be opened has no details; its sandbox is shown all the same. */
-async function getIsolation({ backends, environments }: Runtime, sandbox: Sandbox) {
-  const kind = backends.get(sandbox.backend)?.isolation ?? null
-  const environment = await environments.get(sandbox).catch(() => undefined)
-  return { kind, details: environment?.confinement ?? [] }
+async function describeEnvironment(runtime: Runtime, sandbox: Sandbox) {
+  const environment = await runtime.environments.get(sandbox).catch(() => undefined)
+  const kind = environment?.isolation ?? classOf(runtime, sandbox)
+  return { isolation: { kind, details: environment?.confinement ?? [] }, limits: environment?.limits ?? {} }
 }
 
 function assertPaths(files: Readonly<Record<string, string>> = {}): void {

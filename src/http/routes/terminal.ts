@@ -70,7 +70,7 @@ interface TerminalOptions {
   offset: number
   hangup: boolean
   borrow: () => Loan
-  giveWay: () => Promise<void>
+  giveWay: () => Promise<void> | undefined
 }
 
 function createTerminal(

@@ -12,6 +12,7 @@ import {
   pageMessages,
   removeThread,
   sumUsage,
+  visibleThreadPages,
 } from '../../core/chat/threads.ts'
 import { isQueueStopped, listQueue, takeBack } from '../../core/queue/queue.ts'
 import type { Runtime } from '../../core/runtime.ts'
@@ -48,8 +49,6 @@ const ChangeThread = Type.Object({
 })
 
 const DEFAULT_PAGE = 50
-/** How many items of a list are made at once. */
-const PIECE = 500
 
 const QueuedParams = Type.Object({ ...ThreadParams.properties, messageId: Type.String({ maxLength: bounds.id }) })
 
@@ -69,13 +68,10 @@ export function threadRoutes(runtime: Runtime) {
       ({ request, params: { sandboxId }, query: { limit, before } }) => {
         const caller = getCaller(request)
         const sandbox = getSandbox(runtime, caller, sandboxId)
-        const page = (size: number, from: string | undefined) =>
-          listVisibleThreads(runtime, caller, sandbox, {
-            limit: size,
-            ...(from !== undefined && { before: from }),
-          }).map(summary)
-        const first = page(Number(limit ?? PIECE), before)
-        return limit !== undefined || first.length < PIECE ? first : inPieces(pagesAfter(first, page))
+        const from = before === undefined ? {} : { before }
+        if (limit !== undefined)
+          return listVisibleThreads(runtime, caller, sandbox, { ...from, limit: Number(limit) }).map(summary)
+        return inPieces(visibleThreadPages(runtime, caller, sandbox, before).map(page => page.map(summary)))
       },
       { params: SandboxParams, query: PageQuery },
     )
@@ -104,10 +100,7 @@ export function threadRoutes(runtime: Runtime) {
           }
           return { ...fields, ...pageMessages(runtime, thread, page) }
         }
-        const pages = messagePages(runtime, thread, branch)
-        const [first, second] = [pages.next(), pages.next()]
-        if (second.done) return { ...fields, messages: first.value ?? [] }
-        return inPieces(continued([first.value ?? [], second.value], pages), { fields, name: 'messages' })
+        return inPieces(messagePages(runtime, thread, branch), { fields, name: 'messages' })
       },
       { params: ThreadParams, query: MessageQuery },
     )
@@ -168,16 +161,3 @@ export const summary = ({ id, name, status, createdAt, updatedAt }: Thread) => (
   createdAt,
   updatedAt,
 })
-
-function* continued<Page>(begun: readonly Page[], pages: Iterable<Page>): Generator<Page> {
-  yield* begun
-  yield* pages
-}
-
-/** The first page and all after it. */
-function* pagesAfter<Item extends { id: string }>(
-  first: Item[],
-  read: (size: number, before: string | undefined) => Item[],
-): Generator<Item[]> {
-  for (let page = first; page.length > 0; page = read(PIECE, page.at(-1)?.id)) yield page
-}

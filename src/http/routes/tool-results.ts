@@ -27,7 +27,7 @@ export const toolResultRoutes = (runtime: Runtime) =>
         throw new ApiError('invalid_request', 'output: give it, or errorText, and not both', { field: 'output' })
       }
       const answer = errorText === undefined ? { output } : { errorText }
-      return status(202, await giveToolResult(runtime, thread, toolCallId, answer))
+      return status(202, await giveToolResult(runtime, caller, thread, toolCallId, answer))
     },
     { params: ThreadParams, ...json(ToolResult) },
   )

@@ -1,18 +1,21 @@
 import type { Database } from 'bun:sqlite'
-import { commit } from '../../core/commit.ts'
+import { commit, read } from '../../core/commit.ts'
 import type { Step } from './step.ts'
 
-/** What goes on in a sandbox is not in the database. */
-const insideSandbox = /^\/v1\/sandboxes\/[^/]+\/(exec|files|git|ports|processes)(\/|$)/
+/** What goes on in a sandbox is not in the database. Tools ask for what they change by requests of their own. */
+const insideSandbox = /^\/v1\/(sandboxes\/[^/]+\/(exec|files|git|ports|processes)|mcp)(\/|$)/
 
 /**
  * Handles a request that may change the database when the database can be written to, and answers when the change would
- * survive a loss of power. Others are answered meanwhile. Throws server_busy, and the disk's own error.
+ * survive a loss of power. Others are answered meanwhile, with full durability
+ * when what they read would survive one too. Throws server_busy, and the disk's own error.
  */
 export const commitChanges =
   (db: Database): Step =>
   async ({ request, preview }, next) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (isRead || preview || insideSandbox.test(new URL(request.url).pathname)) return await next()
+    const { pathname } = new URL(request.url)
+    if (preview || insideSandbox.test(pathname)) return await next()
+    if (isRead) return pathname.startsWith('/v1/') ? await read(db, next) : await next()
     return await commit(db, next)
   }

@@ -1,5 +1,9 @@
 import { idHeaders } from '../../stream/frame.ts'
+import { limitHeaderNames } from '../limit-headers.ts'
+import { REQUEST_ID } from './observe-requests.ts'
 import type { Step } from './step.ts'
+
+const exposed = [...idHeaders, REQUEST_ID, ...limitHeaderNames].join(', ')
 
 /** Answers preflights, which carry no credentials, and says in other answers which origins may read them. */
 export const cors =
@@ -29,7 +33,7 @@ function corsHeaders(request: Request, origins: readonly string[] | undefined): 
   const asked = request.headers.get('access-control-request-headers')
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': idHeaders.join(', '),
+    'access-control-expose-headers': exposed,
     vary: 'origin',
     ...(request.method === 'OPTIONS' && {
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',

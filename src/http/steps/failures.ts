@@ -5,10 +5,10 @@ import type { Step } from './step.ts'
 /** Answers with the error that a step after it has thrown. */
 export const failures =
   (log: Log): Step =>
-  async (_, next) => {
+  async ({ id }, next) => {
     try {
       return await next()
     } catch (error) {
-      return failureResponse(error, log)
+      return failureResponse(error, log, id)
     }
   }

@@ -1,0 +1,31 @@
+import { causeOf } from '../../core/access/caller.ts'
+import type { Observe } from '../../model/observation.ts'
+import type { FindRoute } from '../find-route.ts'
+import type { Step } from './step.ts'
+
+/** Names each request in its answer, and says when it comes and when its answer begins. */
+export const observeRequests =
+  (observe: Observe, findRoute: FindRoute): Step =>
+  async (context, next) => {
+    const { id: requestId, address, request, preview, e2b } = context
+    const begunAtMs = performance.now()
+    const { method } = request
+    const traceparent = request.headers.get('traceparent')
+    observe({ type: 'request.started', requestId, method, ...(traceparent !== null && { traceparent }) })
+    const response = await next()
+    const caller = context.admission?.caller
+    observe({
+      type: 'request.ended',
+      ...(e2b?.kind === 'port' ? findRoute(method, 'e2b') : findRoute(method, new URL(request.url).pathname)),
+      status: response.status,
+      durationMs: performance.now() - begunAtMs,
+      ...(caller && { teamId: caller.teamId }),
+      cause: { ...(address !== undefined && { address }), ...(caller && causeOf(caller)), requestId },
+    })
+    // A program of a sandbox may have such a header of its own.
+    if (!preview && !(e2b?.kind === 'port' && response.headers.has(REQUEST_ID)))
+      response.headers.set(REQUEST_ID, requestId)
+    return response
+  }
+
+export const REQUEST_ID = 'x-request-id'
