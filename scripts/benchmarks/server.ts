@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-const executable = resolve(process.argv[2] ?? 'dist/threadbox')
+export const executable = resolve(process.argv[2] ?? 'dist/threadbox')
 const apiKey = crypto.randomUUID()
 export const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
 
@@ -82,7 +82,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<{ type?: str
   }
 }
 
-/** In MB. */
+/** Returns a process’s memory in MB. */
 export function memoryOf(pid: number, name: 'Rss' | 'Pss'): number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   return Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(rollup)?.[1]) / 1024

@@ -1,7 +1,7 @@
 /** What a benchmark measures, and how it is told. */
 export interface Line {
   name: string
-  unit: 'ms' | 'MB' | 'MiB/s'
+  unit: 'ms' | 'MB'
   /** The samples of each round. */
   rounds: number[][]
   baseline?: Line

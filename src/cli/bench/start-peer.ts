@@ -1,0 +1,28 @@
+import { commandOf } from '../../start/executable.ts'
+
+/** The bare server of `peer.ts`, running. */
+export interface Peer extends AsyncDisposable {
+  readonly url: string
+  readonly pid: number
+}
+
+/** It ends with this process too. */
+export async function startPeer(): Promise<Peer> {
+  // Detached: a terminal's Ctrl-C is for us, who end it.
+  const child = Bun.spawn(commandOf('bench-peer'), { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
+  let printed = ''
+  for await (const bytes of child.stdout) {
+    printed += Buffer.from(bytes)
+    if (printed.includes('\n')) break
+  }
+  const url = printed.trim()
+  if (!url) throw new Error(`the bare server did not start: exit code ${await child.exited}`)
+  return {
+    url,
+    pid: child.pid,
+    async [Symbol.asyncDispose]() {
+      child.stdin.end()
+      await child.exited
+    },
+  }
+}
