@@ -1,7 +1,9 @@
 import { messageOf } from '../errors.ts'
+import { openData } from '../start/data.ts'
 import { openBases } from '../start/plugins.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { readPlace } from './data-place.ts'
+import { keepCommand } from './keep-command.ts'
 import { printList } from './list.ts'
 import { createProgress } from './progress.ts'
 
@@ -23,6 +25,7 @@ export async function base(given: Given): Promise<void> {
         throw new Error(`${file}: ${messageOf(error)}`)
       })
       .finally(() => progress.end())
+    await keep(dataDirectory, 'base add', { action: 'base.added', target: { base: name } })
     if (!given.has('quiet'))
       console.log(`${name} is added in ${dataDirectory}. Agents start from it by "sandbox": {"base": "${name}"}.`)
   } else if (action === 'list') {
@@ -32,7 +35,14 @@ export async function base(given: Given): Promise<void> {
     })
   } else {
     await bases.remove(name)
+    await keep(dataDirectory, 'base remove', { action: 'base.removed', target: { base: name } })
     if (!given.has('quiet')) console.log(`${name} is removed.`)
   }
   if (action !== 'list') tellIfUnused()
+}
+
+async function keep(dataDirectory: string, command: string, change: { action: string; target: { base: string } }) {
+  const db = await openData(dataDirectory)
+  keepCommand(db, command, change)
+  db.close()
 }

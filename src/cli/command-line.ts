@@ -3,7 +3,8 @@ import { parseArguments } from '../read/arguments.ts'
 import { didYouMean } from '../read/closest.ts'
 import { readConfig } from '../start/config.ts'
 import { settings } from '../start/settings.ts'
-import { type Command, commands } from './commands.ts'
+import type { Command } from './commands/command.ts'
+import { commands } from './commands.ts'
 
 /** A mistake on the command line. It is printed without a stack; the exit code is 2. */
 export class UsageError extends Error {

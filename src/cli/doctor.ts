@@ -1,20 +1,24 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../core/config.ts'
+import { ofServer } from '../core/server/checks-of-backends.ts'
 import { openDiskSpace } from '../disk/space.ts'
-import type { Check } from '../plugin-api/index.ts'
-import { describeCheck, getBackend, isFatal } from '../start/backend.ts'
+import { messageOf } from '../errors.ts'
+import type { Backend, Check } from '../plugin-api/index.ts'
+import { describeCheck, getBackends, isFatal } from '../start/backend.ts'
 import { readConfig } from '../start/config.ts'
 import { loadPlugins } from '../start/load-plugins.ts'
+import { readTlsPair, warningsOf } from '../start/tls-pair.ts'
 import type { Given } from './command-line.ts'
 
-/** Checks what the chosen backend needs and prints each result. False when serve would refuse to start. */
+/** Checks what the chosen backends need and prints each result. False when serve would refuse to start. */
 export async function doctor({ settings }: Given): Promise<boolean> {
   const config = await readConfig(settings, process.env)
   const { backends } = await loadPlugins(config)
-  const backend = getBackend(backends, config.backend)
-  const checks = [...(await backend.check()), await diskCheck(config)]
-  await backend.close()
+  const used = getBackends(backends, config)
+  const tried = await Promise.all(used.map(async each => ofServer(config, each.name, await checksOf(each))))
+  const checks = [...tried.flat(), await diskCheck(config), ...tlsChecks(config)]
+  for (const each of used) await each.close()
   for (const check of checks) console.log(describeCheck(check))
   const failed = checks.filter(isFatal)
   console.log(
@@ -23,6 +27,24 @@ export async function doctor({ settings }: Given): Promise<boolean> {
       : `\nserve will not start: ${failed.map(({ name }) => name).join(', ')}`,
   )
   return failed.length === 0
+}
+
+/** A backend that cannot even be tried hides nothing of the others. */
+const checksOf = (backend: Backend): Promise<Check[]> =>
+  backend
+    .check()
+    .catch(error => [{ name: 'checks', ok: false, required: true, detail: messageOf(error) } satisfies Check])
+
+function tlsChecks({ tls }: Config): Check[] {
+  if (!tls) return []
+  const name = 'TLS certificate'
+  try {
+    const [warning] = warningsOf(readTlsPair(tls), tls, new Date())
+    return [{ name, ok: warning === undefined, required: false, detail: warning ?? `${tls.certFile} and its key` }]
+  } catch (error) {
+    const remedy = 'Give a certificate and the key that it was made with.'
+    return [{ name, ok: false, required: true, detail: messageOf(error), remedy }]
+  }
 }
 
 /** Not required: a server starts on a full disk too, so that sandboxes can be deleted. `serve` makes missing directories. */

@@ -1,6 +1,7 @@
 import type { Flag } from '../read/arguments.ts'
 import { describeUsage, findCommands, listSettings, unknownCommand } from './command-line.ts'
-import { type Command, commands } from './commands.ts'
+import type { Command } from './commands/command.ts'
+import { commands } from './commands.ts'
 
 const WIDTH = 80
 /** The largest width of the first column. */
@@ -73,7 +74,8 @@ function table(rows: readonly (readonly [string, string])[]): string {
     .join('\n')
 }
 
-function wrap(text: string, width: number): string[] {
+/** Breaks a text into lines. */
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {

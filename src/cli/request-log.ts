@@ -10,7 +10,9 @@ export const withRequestLog =
     const response = await answer(request)
     const ms = Math.round(performance.now() - begun)
     // A WebSocket has taken over: there is no response.
-    log(`${request.method} ${loggedPath(request.url)} ${response?.status ?? 101} ${ms} ms`, 'debug')
+    const requestId = response?.headers.get('x-request-id')
+    const ids = requestId ? { requestId } : {}
+    log(`${request.method} ${loggedPath(request.url)} ${response?.status ?? 101} ${ms} ms`, 'debug', ids)
     return response
   }
 
@@ -20,6 +22,6 @@ const MOST_CHARACTERS = 200
 function loggedPath(url: string): string {
   const { pathname } = new URL(url)
   const [, ours = pathname] = /^(\/v1\/sandboxes\/[^/]*\/ports\/[^/]*\/)./.exec(pathname) ?? []
-  const shown = ours.replace(/\btb[a-z]_[^/]*/g, '***')
+  const shown = ours.replace(/\b(tb[a-z]|e2b)_[^/]*/g, '***')
   return shown.length > MOST_CHARACTERS ? `${shown.slice(0, MOST_CHARACTERS)}…` : shown
 }

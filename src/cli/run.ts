@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { answerApproval, listVisibleApprovals } from '../core/approvals/approvals.ts'
 import { type StartedChat, startChat } from '../core/chat/chat.ts'
 import type { Chunk } from '../stream/chunk.ts'
+import { streamOf } from '../stream/feed.ts'
 import { type AskVerdict, askBy, toAnswer } from './approve.ts'
 import { type Given, UsageError } from './command-line.ts'
 import { printer } from './print.ts'
@@ -10,7 +11,8 @@ import { plainRenderer, terminalRenderer } from './render.ts'
 import { readChunks } from './server-client.ts'
 import { readOneOff } from './temporary/flags.ts'
 import { collectResult } from './temporary/result.ts'
-import { FAILED, type Session, withSandbox } from './temporary/session.ts'
+import { type Session, withSandbox } from './temporary/session.ts'
+import { FAILED } from './temporary/stop.ts'
 
 /**
  * Gives one prompt to an agent in a temporary sandbox. Returns 0 when the reply is complete and 1 when it failed; throws
@@ -68,7 +70,7 @@ async function follow({ run, watched }: StartedChat, signal: AbortSignal, show: 
   signal.addEventListener('abort', cancel)
   if (signal.aborted) cancel()
   let code = 0
-  for await (const chunk of readChunks(new Response(watched?.body))) {
+  for await (const chunk of readChunks(new Response(watched && streamOf(watched.feed)))) {
     await show(chunk)
     // Nobody here has the client's tools; a person's decisions lead to another run.
     const isOpen = chunk.type === 'message-metadata' && chunk.messageMetadata.status === 'waiting'

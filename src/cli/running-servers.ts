@@ -13,10 +13,20 @@ export function findServerDirectories(): string[] {
 }
 
 /** True when a server of any user runs on this directory. */
-export function hasServer(dataDirectory: string): boolean {
+export const hasServer = (dataDirectory: string): boolean => findServerProcess(dataDirectory) !== undefined
+
+/** Kills the server that runs on this directory, when there is one, and it is not our parent. */
+export function killServer(dataDirectory: string): void {
+  const pid = findServerProcess(dataDirectory)
+  // In another namespace of processes it has no number here.
+  if (pid && pid !== process.ppid) process.kill(pid, 'SIGKILL')
+}
+
+/** The process of the server that runs on this directory. 0 when it has no number here, as in another namespace of processes. */
+export function findServerProcess(dataDirectory: string): number | undefined {
   const file = find(`${dataDirectory}/${SERVER_LOCK}`)
   // The device numbers in this list differ from those of stat on some file systems, so inode and file name must suffice.
-  return file !== undefined && locks().some(({ inode }) => inode === file.ino)
+  return file && locks().find(({ inode }) => inode === file.ino)?.pid
 }
 
 const locks = () =>

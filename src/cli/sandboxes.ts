@@ -9,6 +9,8 @@ interface Summary {
   error: string | null
   agent: { slug: string }
   provider: string
+  /** Absent from a server of an earlier version. */
+  isolation?: { kind: string | null }
   createdAt: string
   updatedAt: string
 }
@@ -29,6 +31,7 @@ export async function sandboxes(given: Given): Promise<void> {
       agent: each => each.agent.slug,
       status: each => each.status,
       backend: each => each.provider,
+      isolation: each => each.isolation?.kind ?? 'unknown',
       created: each => each.createdAt,
       used: each => each.updatedAt,
     })
@@ -68,7 +71,7 @@ function show({ id, status, error, agent, provider, createdAt, updatedAt, thread
     ['id', id],
     ['agent', agent.slug],
     ['status', error === null ? status : `${status}: ${error}`],
-    ['backend', provider],
+    ['backend', isolation.kind === null ? provider : `${provider} (${isolation.kind})`],
     ['created', createdAt],
     ['used', updatedAt],
     ['network', network.mode],

@@ -1,3 +1,4 @@
+import { codeOf } from '../read/error-code.ts'
 import { lines } from '../read/lines.ts'
 import { type Chunk, parseChunk } from '../stream/chunk.ts'
 import type { AskedCall } from './approve.ts'
@@ -57,7 +58,10 @@ function connectServer(url: string, key: string): ServerClient {
         ...(!isForm && { 'content-type': isRaw ? 'application/octet-stream' : 'application/json' }),
       },
       ...(body && { body: isRaw ? body : JSON.stringify(body) }),
-    }).catch(() => {
+    }).catch(error => {
+      if (isUntrusted(error)) {
+        throw new Error(`the certificate of ${url} is not trusted; NODE_EXTRA_CA_CERTS=FILE names one more authority`)
+      }
       throw new Error(`no server answers at ${url}; start one with: threadbox serve`)
     })
   }
@@ -107,6 +111,8 @@ function connectServer(url: string, key: string): ServerClient {
     },
   }
 }
+
+const isUntrusted = (error: unknown): boolean => /CERT|SIGNATURE|ISSUER/.test(String(codeOf(error)))
 
 async function accepted(response: Response): Promise<Response> {
   if (response.ok) return response

@@ -7,13 +7,13 @@ const SHOWN = 20
 
 /** Describes the running server in a few lines, for the person who started it. */
 export function startSummary({ config, db, backends, gateway }: Runtime, teamId: string): string[] {
-  const isolation = backends.get(config.backend)?.isolation ?? 'unknown'
+  const isolationOf = (name: string) => backends.get(name)?.isolation ?? 'unknown'
   const agents = listAgents(db, teamId).map(({ slug }) => slug)
   const model = gateway.defaultModel ?? "none yet: set a provider's key, such as ANTHROPIC_API_KEY, or --model"
   const rows = [
     ['version', version],
     ['data', config.dataDirectory],
-    ['sandboxes', `${config.backend} (${isolation})`],
+    ['sandboxes', config.backends.map(name => `${name} (${isolationOf(name)})`).join(', ')],
     ['model', model],
     [
       'agents',
@@ -23,8 +23,13 @@ export function startSummary({ config, db, backends, gateway }: Runtime, teamId:
   return rows.map(([name = '', value = '']) => `  ${name.padEnd(10)} ${value}`)
 }
 
-/** Says how to get a key when the first one was made at an earlier start. */
+/** Says how to get a key, and how to sign in to the console, when the first key was made at an earlier start. */
 export const keyHint = (dataDirectory: string): string =>
-  `  ${'API keys'.padEnd(10)} threadbox keys create --data-dir ${quote(dataDirectory)}`
+  [
+    ['API keys', 'keys create'],
+    ['console', 'sign-in'],
+  ]
+    .map(([name = '', command]) => `  ${name.padEnd(10)} threadbox ${command} --data-dir ${quote(dataDirectory)}`)
+    .join('\n')
 
 const quote = (word: string): string => (/^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

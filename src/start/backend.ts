@@ -4,30 +4,49 @@ import { type Config, ConfigError } from '../core/config.ts'
 import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
 import type { Backend, Check } from '../plugin-api/index.ts'
 
-/** The backend that new sandboxes go to. Throws a ConfigError when there is no backend of this name. */
+/** Throws a ConfigError when there is no backend of this name. */
 export function getBackend(backends: ReadonlyMap<string, Backend>, name: string): Backend {
   const backend = backends.get(name)
   if (!backend) throw new ConfigError([`--backend: there is no backend ${name}`])
   return backend
 }
 
+/** The backends that new sandboxes may go to, the default first. Throws a ConfigError for one that is not there. */
+export const getBackends = (
+  backends: ReadonlyMap<string, Backend>,
+  { backends: names }: Pick<Config, 'backends'>,
+): [Backend, ...Backend[]] => {
+  const [first = '', ...others] = names
+  return [getBackend(backends, first), ...others.map(name => getBackend(backends, name))]
+}
+
 /**
- * Throws an error that says what the backend lacks. Checks that have passed are not repeated until the machine restarts:
+ * Throws FailedChecks that say what the backend lacks. Checks that have passed are not repeated until the machine restarts:
  * they take as long as the rest of a start.
  */
 export async function assertBackend(
   db: Database,
   backend: Backend,
-  { nsjailPath }: Config,
+  { nsjailPath, dockerRuntimes }: Config,
   pluginFile?: string,
 ): Promise<void> {
   const boot = await Bun.file('/proc/sys/kernel/random/boot_id').text()
   const plugin = pluginFile && `${pluginFile} ${Bun.file(pluginFile).lastModified}`
-  const state = [version, boot.trim(), process.getuid?.(), nsjailPath, plugin].join(' ').trim()
+  const state = [version, boot.trim(), process.getuid?.(), nsjailPath, plugin, ...dockerRuntimes].join(' ').trim()
   if (findPassedChecks(db, backend.name) === state) return
   const failed = (await backend.check()).filter(isFatal)
-  if (failed.length > 0) throw new Error(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
+  if (failed.length > 0) throw new FailedChecks(failed)
   savePassedChecks(db, backend.name, state)
+}
+
+/** What a backend needs and does not have. */
+export class FailedChecks extends Error {
+  readonly names: readonly string[]
+
+  constructor(failed: readonly Check[]) {
+    super(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
+    this.names = failed.map(({ name }) => name)
+  }
 }
 
 /** True for a check that keeps the server from starting. */

@@ -1,12 +1,12 @@
 import { type Database, SQLiteError } from 'bun:sqlite'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { commitPatiently, openDatabase } from '../db/open.ts'
+import { commitPatiently, type OpenOptions, openDatabase } from '../db/open.ts'
 import { wordsOf } from '../errors.ts'
 
 /** Opens the database of a data directory for a command that works beside a server. Waits for other writers. */
 export async function openData(dataDirectory: string): Promise<Database> {
-  const db = await openServerData(dataDirectory)
+  const db = await openServerData(dataDirectory, { report: line => console.error(`threadbox: ${line}`) })
   commitPatiently(db)
   return db
 }
@@ -18,12 +18,14 @@ export async function makeDirectory(dataDirectory: string): Promise<void> {
   })
 }
 
-/** Opens the database of a data directory; makes both when they are missing. Throws an error that names the setting. */
-export async function openServerData(dataDirectory: string): Promise<Database> {
+/**
+ * Opens the database of a data directory; makes both when they are missing. Throws an error that names the setting.
+ */
+export async function openServerData(dataDirectory: string, options: OpenOptions): Promise<Database> {
   const path = join(dataDirectory, 'threadbox.db')
   await makeDirectory(dataDirectory)
   try {
-    return openDatabase(path)
+    return openDatabase(path, options)
   } catch (error) {
     // SQLite does not say which file.
     throw new Error(`--data-dir: ${error instanceof SQLiteError ? `${path}: ` : ''}${wordsOf(error)}`)

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { ConfigError, type ModelConfig } from '../core/config.ts'
 import { messageOf } from '../errors.ts'
-import { createGateway, type Gateway } from '../gateway/gateway.ts'
+import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts'
 import { createPrices } from '../gateway/prices.ts'
 import { defaultModel, findModel, readProviders } from '../gateway/providers.ts'
 import { PROXY_URL } from '../guest/wire/proxy-variables.ts'
@@ -12,7 +12,10 @@ export function createModelGateway(
   config: ModelConfig,
   environment: Readonly<Record<string, string | undefined>>,
   log: (line: string) => void,
-  publicUrl?: string,
+  {
+    publicUrl,
+    ...telemetry
+  }: { publicUrl?: string | undefined } & Pick<GatewayOptions, 'observe' | 'traceparentOf'> = {},
 ): Gateway {
   const { budgets, prices, modelWindow } = config
   const { providers, model } = assertModel(config, environment)
@@ -21,6 +24,7 @@ export function createModelGateway(
     providers,
     budgets,
     log,
+    ...telemetry,
     prices: createPrices(prices, log),
     origins: { relay: PROXY_URL, ...(publicUrl !== undefined && { public: publicUrl }) },
     ...(model !== undefined && { defaultModel: model }),

@@ -3,14 +3,14 @@ import { basename } from 'node:path'
 import { DEFAULT_TEAM, ensureTeamWithEcho } from '../core/access/teams.ts'
 import { readAgentFiles } from '../core/agents/agent-files.ts'
 import { ensureCoder } from '../core/agents/default-agent.ts'
+import { applyAgent } from '../core/agents/versions.ts'
 import { type Config, ConfigError } from '../core/config.ts'
-import { saveAgent } from '../db/agents.ts'
 import { rememberEngines, rememberPlugin } from '../db/backends.ts'
 import { sync } from '../db/lasting.ts'
 import { findSetting, saveSetting } from '../db/settings.ts'
 import { syncPath } from '../disk/lasting-files.ts'
 import { wordsOf } from '../errors.ts'
-import { assertBackend, getBackend } from './backend.ts'
+import { assertBackend, getBackends } from './backend.ts'
 import type { OpenRuntime } from './runtime.ts'
 
 /** The setting with the boot id of the last server's machine. After another boot, the last writes may be lost. */
@@ -22,9 +22,12 @@ const LAST_BOOT = 'boot_id'
  * is missing.
  */
 export async function prepare({ runtime, pluginFiles }: OpenRuntime): Promise<string> {
-  const { config, db, backends, engines, gateway, runs, log } = runtime
+  const { config, db, backends, readyBackends, engines, gateway, runs, log } = runtime
   for (const [name, file] of pluginFiles) rememberPlugin(db, name, basename(file))
-  await assertBackend(db, getBackend(backends, config.backend), config, pluginFiles.get(config.backend))
+  const [backend, ...others] = getBackends(backends, config)
+  await assertBackend(db, backend, config, pluginFiles.get(backend.name))
+  // Without these the server starts.
+  for (const { name } of others) void readyBackends.troubleOf(name)
   const engineNames = [...engines.keys()]
   for (const engine of Object.values(config.runtimes)) {
     if (!engines.has(engine))
@@ -36,7 +39,7 @@ export async function prepare({ runtime, pluginFiles }: OpenRuntime): Promise<st
   if (interrupted > 0) log(`${interrupted} runs were interrupted by the last stop`)
   const team = ensureTeamWithEcho(db, DEFAULT_TEAM)
   rememberEngines(db, engineNames)
-  for (const agent of await readAgents(config, engineNames)) saveAgent(db, team.id, agent)
+  for (const agent of await readAgents(config, engineNames)) applyAgent(db, team.id, agent)
   if (engines.has('ai-sdk')) ensureCoder(db, team.id, gateway.defaultModel, config.models.model !== undefined)
   // The names of the database's files, and all that was written so far.
   await syncPath(config.dataDirectory)

@@ -1,86 +1,27 @@
 import { homedir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
-import { parseRule } from '../egress/rules.ts'
-import { faultsOfLimits } from '../environment/least-limits.ts'
+import { isAbsolute, join } from 'node:path'
 import { parseBaseUrl, parsePrices, parseProviders } from '../gateway/settings.ts'
-import type { Limits } from '../plugin-api/index.ts'
-import type { Flag } from '../read/arguments.ts'
-
-export interface Setting extends Flag {
-  value: string
-  /** Returns the checked value. Throws an error that says what it must be. */
-  parse: (text: string) => unknown
-}
-
-const text = (value: string) => {
-  if (value === '') throw new Error('must not be empty')
-  return value
-}
-
-const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = true) => {
-  return (value: string) => {
-    const given = Number(value)
-    const fits = value.trim() !== '' && given >= least && given <= most && (!whole || Number.isSafeInteger(given))
-    if (!fits) throw new Error(`must be a ${whole ? 'whole ' : ''}number from ${least} to ${most}`)
-    return given
-  }
-}
-
-/** Parses a limit of each sandbox; 0: no limit. */
-const limit = (name: keyof Limits, most?: number, whole?: boolean) => (value: string) => {
-  const given = number(0, most, whole)(value)
-  const [fault] = faultsOfLimits({ [name]: given })
-  if (fault) throw new Error(`${fault[1]}, or 0 for no limit`)
-  return given
-}
-
-const path = (value: string) => resolve(text(value))
-
-const paths = (value: string) => value.split(',').map(each => path(each.trim()))
-
-const publicUrl = (value: string) => parseBaseUrl(value).replace(/\/$/, '')
-
-const runtimes = (value: string) =>
-  Object.fromEntries(
-    value.split(',').map(each => {
-      const [, runtime, engine] = /^\s*([\w-]+)=([\w-]+)\s*$/.exec(each) ?? []
-      if (!runtime || !engine) throw new Error('must be NAME=ENGINE, as claude-code=ai-sdk')
-      return [runtime, engine]
-    }),
-  )
-
-const model = (value: string) => {
-  if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(value)) throw new Error('must be provider/model')
-  return value
-}
-
-const origins = (value: string) =>
-  text(value)
-    .split(',')
-    .map(each => {
-      const origin = each.trim()
-      if (URL.parse(origin)?.origin !== origin) throw new Error(`must be origins like https://example.com, not ${each}`)
-      return origin
-    })
-
-const network = (value: string) => {
-  if (value !== 'public' && value !== 'none') throw new Error('must be public or none')
-  return value
-}
-
-const logLevel = (value: string) => {
-  if (!['error', 'info', 'debug'].includes(value)) throw new Error('must be error, info or debug')
-  return value
-}
-
-const ranges = (value: string) =>
-  text(value)
-    .split(',')
-    .map(each => {
-      const rule = parseRule(each)
-      if (!rule.range) throw new Error(`must be addresses and CIDRs, not ${each}`)
-      return rule
-    })
+import { backupSettings } from './backup-settings.ts'
+import { parseCallerLimits } from './caller-settings.ts'
+import type { Setting } from './setting.ts'
+import {
+  apiKey,
+  domain,
+  hostAndPort,
+  limit,
+  model,
+  names,
+  number,
+  oneOf,
+  origins,
+  path,
+  paths,
+  proxies,
+  publicUrl,
+  ranges,
+  runtimes,
+  text,
+} from './setting-values.ts'
 
 /** Every setting: `--name`, THREADBOX_NAME and "name" in the file, in this order of strength. */
 export const settings: readonly Setting[] = [
@@ -92,14 +33,36 @@ export const settings: readonly Setting[] = [
     help: 'where new sandboxes go: nsjail, docker, e2b or a plugin',
     parse: text,
   },
+  {
+    name: 'backends',
+    value: 'NAMES',
+    help: 'all that new sandboxes may go to, by comma: the first, unless they ask for more isolation',
+    parse: names,
+  },
   { name: 'host', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', parse: text },
   { name: 'port', value: 'N', default: '7070', help: 'port to listen on, 0 for any', parse: number(0, 65535) },
+  { name: 'tls-cert', value: 'FILE', help: 'certificate and chain in PEM: serve https', parse: path },
+  { name: 'tls-key', value: 'FILE', help: 'its private key in PEM', parse: path },
   { name: 'data-dir', value: 'DIR', default: defaultDataDirectory(), help: 'everything persistent', parse: path },
   {
     name: 'reserve-mb',
     value: 'N',
     help: 'MB kept free on its disk, 0: none (512, or a twentieth of a smaller disk)',
     parse: number(0),
+  },
+  {
+    name: 'durability',
+    value: 'normal|full',
+    default: 'normal',
+    help: 'full: a reply is on the disk before it is shown',
+    parse: oneOf('normal', 'full'),
+  },
+  {
+    name: 'wal-checkpoint',
+    value: 'own|external',
+    default: 'own',
+    help: "external: leave the database's log to a program that copies it",
+    parse: oneOf('own', 'external'),
   },
   { name: 'agents', value: 'DIR', help: 'agent files to apply at start', parse: path },
   { name: 'nsjail-path', value: 'FILE', help: 'the nsjail executable (embedded, else from PATH)', parse: path },
@@ -111,11 +74,23 @@ export const settings: readonly Setting[] = [
     parse: text,
   },
   {
+    name: 'docker-runtime',
+    value: 'NAMES',
+    help: "the engine's runtime for docker, as runsc; more, by comma: agents may name these (the engine's own)",
+    parse: names,
+  },
+  {
     name: 'e2b-template',
     value: 'NAME',
     default: 'base',
     help: 'for agents on e2b that name no template',
     parse: text,
+  },
+  {
+    name: 'preview-domain',
+    value: 'NAME',
+    help: 'ports of sandboxes are at PORT-ID.NAME too: its DNS has a wildcard',
+    parse: domain,
   },
   { name: 'public-url', value: 'URL', help: 'where this server is reached from outside', parse: publicUrl },
   {
@@ -125,7 +100,13 @@ export const settings: readonly Setting[] = [
     parse: paths,
     repeats: true,
   },
-  { name: 'api-key', value: 'KEY', help: 'one more key to accept; better given as THREADBOX_API_KEY', parse: apiKey },
+  {
+    name: 'api-key',
+    value: 'KEY',
+    help: 'one more key to accept; better given as THREADBOX_API_KEY',
+    parse: apiKey,
+    isSecret: true,
+  },
   { name: 'origins', value: 'LIST', help: 'browser origins that may call, by comma (all)', parse: origins },
   {
     name: 'memory-mb',
@@ -154,13 +135,26 @@ export const settings: readonly Setting[] = [
     value: 'public|none',
     default: 'public',
     help: 'what sandboxes reach without rules',
-    parse: network,
+    parse: oneOf('public', 'none'),
   },
   {
     name: 'network-private',
     value: 'LIST',
     help: 'private CIDRs, with :PORT or without, that rules may allow (none)',
     parse: ranges,
+  },
+  {
+    name: 'webhook-private',
+    value: 'LIST',
+    help: 'addresses and CIDRs that are not public and that webhooks may go to, by comma (none)',
+    parse: ranges,
+  },
+  {
+    name: 'trusted-proxies',
+    value: 'LIST',
+    help: 'addresses and CIDRs of reverse proxies, whose X-Forwarded-For names callers, by comma (none)',
+    parse: proxies,
+    repeats: true,
   },
   {
     name: 'grace-ms',
@@ -177,6 +171,13 @@ export const settings: readonly Setting[] = [
     parse: number(0),
   },
   {
+    name: 'spares',
+    value: 'N',
+    default: '1',
+    help: 'sandboxes kept ready for the next creates, 0: none',
+    parse: number(0, 1024),
+  },
+  {
     name: 'watchdog-ms',
     value: 'N',
     default: '30000',
@@ -191,11 +192,47 @@ export const settings: readonly Setting[] = [
     parse: number(0),
   },
   {
+    name: 'metrics-address',
+    value: 'HOST:PORT',
+    help: 'GET /metrics here, for whoever reaches it (nowhere; with a key at the usual address)',
+    parse: hostAndPort,
+  },
+  {
+    name: 'log',
+    value: 'text|json',
+    default: 'text',
+    help: 'the form of the log on stderr: lines for people, or an object of JSON in each',
+    parse: oneOf('text', 'json'),
+  },
+  {
+    name: 'limit',
+    value: 'NAME=N',
+    help: 'a limit on callers, as key.requests=100/s; 0: no limit; by comma or again',
+    parse: parseCallerLimits,
+    repeats: true,
+  },
+  {
     name: 'log-level',
     value: 'LEVEL',
     default: 'info',
     help: 'what is logged: error, info, or debug, which adds a line a request',
-    parse: logLevel,
+    parse: oneOf('error', 'info', 'debug'),
+  },
+  ...backupSettings,
+  {
+    name: 'audit-days',
+    value: 'N',
+    default: '90',
+    help: 'how long the audit log is kept, 0: for ever',
+    parse: number(0),
+  },
+  { name: 'audit-file', value: 'FILE', help: 'a copy of the audit log, as lines of JSON', parse: path },
+  {
+    name: 'audit-commands',
+    value: 'yes|no',
+    default: 'no',
+    help: 'keep commands themselves in the audit log, not their hashes alone',
+    parse: oneOf('yes', 'no'),
   },
   {
     name: 'runtime',
@@ -206,7 +243,13 @@ export const settings: readonly Setting[] = [
   },
   { name: 'model', value: 'P/M', help: 'provider/model for agents that name no model', parse: model },
   { name: 'model-url', value: 'URL', help: "base URL of that model's provider", parse: parseBaseUrl },
-  { name: 'model-key', value: 'KEY', help: 'its key; better given as THREADBOX_MODEL_KEY', parse: text },
+  {
+    name: 'model-key',
+    value: 'KEY',
+    help: 'its key; better given as THREADBOX_MODEL_KEY',
+    parse: text,
+    isSecret: true,
+  },
   { name: 'model-window', value: 'N', help: 'context window of the model in tokens (as known)', parse: number(1) },
   {
     name: 'providers',
@@ -237,11 +280,6 @@ export const settings: readonly Setting[] = [
     parse: number(0, 1e9, false),
   },
 ]
-
-function apiKey(value: string): string {
-  if (value.length < 16 || /\s/.test(value)) throw new Error('must be 16 or more characters without spaces')
-  return value
-}
 
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/threadbox'

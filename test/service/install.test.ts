@@ -141,6 +141,14 @@ test('remove leaves the data and the settings', async () => {
   expect((await service('remove')).code).toBe(0)
 })
 
+test('status finds the unit of a Debian package', async () => {
+  const packaged = '/usr/lib/systemd/system/threadbox.service'
+  writeFileSync(at(packaged), '[Service]\nExecStart=/usr/bin/threadbox serve\n')
+  const { code, stdout } = await service('status')
+  rmSync(at(packaged))
+  expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^unit +${packaged}\n`))])
+})
+
 test.each([
   ['no action', [], /^threadbox: usage: threadbox service install/],
   ['a setting that is none', ['install', '--no-such', 'x'], /^threadbox: --no-such: no such flag/],

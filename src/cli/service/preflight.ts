@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path'
 import { readAgentFiles } from '../../core/agents/agent-files.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { wordsOf } from '../../errors.ts'
-import { describeCheck, getBackend, isFatal } from '../../start/backend.ts'
+import { describeCheck, getBackends, isFatal } from '../../start/backend.ts'
 import { assertModel } from '../../start/gateway.ts'
 import { loadPlugins } from '../../start/load-plugins.ts'
+import { readTlsPair } from '../../start/tls-pair.ts'
 
 /**
  * Checks what a server with these settings needs, as far as this process can. Throws an error that says what would keep the
@@ -15,6 +16,7 @@ import { loadPlugins } from '../../start/load-plugins.ts'
 export async function assertStarts(config: Config, variables: Readonly<Record<string, string>>): Promise<void> {
   // Backends read their own variables, such as the key of an account.
   Object.assign(process.env, variables)
+  if (config.tls) readTlsPair(config.tls)
   // On the data's file system, but outside of the data directory, which systemd makes.
   const directory = await mkdtemp(join(nearest(config.dataDirectory), '.threadbox-check-'))
   try {
@@ -24,7 +26,7 @@ export async function assertStarts(config: Config, variables: Readonly<Record<st
         throw new ConfigError([`--agents: ${wordsOf(error)}`])
       })
     }
-    const backend = getBackend(backends, config.backend)
+    const [backend] = getBackends(backends, config)
     const failed = (await backend.check()).filter(isFatal)
     for (const each of backends.values()) await each.close()
     if (failed.length > 0)

@@ -17,8 +17,11 @@ import { findLastError, hasFailed, systemctl } from './systemd.ts'
 import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
 
 const UNIT = '/etc/systemd/system/threadbox.service'
+const UNIT_OF_PACKAGE = '/usr/lib/systemd/system/threadbox.service'
 const ENVIRONMENT = '/etc/threadbox/environment'
-const EXECUTABLE = '/usr/local/bin/threadbox'
+/** A Debian package's own executable stays where its package has put it. */
+const isPackaged = process.execPath === '/usr/bin/threadbox'
+const EXECUTABLE = isPackaged ? process.execPath : '/usr/local/bin/threadbox'
 
 /** How long the first start may take: it runs the backend's checks. */
 const STARTED_WITHIN_MS = 20_000
@@ -67,9 +70,9 @@ async function install(
   const keys = await addModelKey(before, variables)
   const environment = withVariables(before, variables)
   const config = await readServiceConfig(environment)
-  const groups = config.backend === 'docker' && (await hasGroup(target, 'docker')) ? ['docker'] : []
+  const groups = config.backends.includes('docker') && (await hasGroup(target, 'docker')) ? ['docker'] : []
   const unit = unitText({
-    ...{ executable: EXECUTABLE, environmentFile: ENVIRONMENT, backend: config.backend, groups },
+    ...{ executable: EXECUTABLE, environmentFile: ENVIRONMENT, backends: config.backends, groups },
     dataDirectory: config.dataDirectory,
     ...(user !== undefined && { user }),
   })
@@ -78,7 +81,7 @@ async function install(
   if (target.isLive) await assertStarts(config, parseVariables(environment))
   await makeDataDirectory(target, config, user)
   const changes = [
-    await installExecutable(join(target.root, EXECUTABLE)),
+    !isPackaged && (await installExecutable(join(target.root, EXECUTABLE))),
     await installText(environmentFile, environment, 0o600),
     await installText(join(target.root, UNIT), unit, 0o644),
   ]
@@ -110,9 +113,9 @@ async function addModelKey(before: string | undefined, variables: Record<string,
 
 /** Makes a data directory that is not systemd's own: a service may write to another one only when it exists. */
 async function makeDataDirectory({ root, isLive }: Target, config: Config, user?: string): Promise<void> {
-  const { dataDirectory, backend } = config
+  const { dataDirectory, backends } = config
   if (dataDirectory === STATE_DIRECTORY) return
-  if (isRemote(backend) && user === undefined) throw new ConfigError(['--data-dir: name its owner with --user'])
+  if (isRemote(backends) && user === undefined) throw new ConfigError(['--data-dir: name its owner with --user'])
   await mkdir(join(root, dataDirectory), { recursive: true, mode: 0o700 })
   if (user === undefined || !isLive) return
   const { exitCode, stderr } = Bun.spawnSync(['chown', `${user}:`, dataDirectory], { stderr: 'pipe' })
@@ -134,13 +137,15 @@ async function assertAnswers(url: string): Promise<void> {
   }
 }
 
+/** The certificate is not checked: the request says nothing secret, and only the fact of an answer counts. */
 const answers = (url: string): Promise<boolean> =>
-  fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWERED_WITHIN_MS) }).then(
+  fetch(`${url}/health`, { tls: { rejectUnauthorized: false }, signal: AbortSignal.timeout(ANSWERED_WITHIN_MS) }).then(
     ({ ok }) => ok,
     () => false,
   )
 
-const toUrl = ({ host, port }: Config) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+const toUrl = ({ host, port, tls }: Config) =>
+  `http${tls ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 async function remove(target: Target): Promise<void> {
   const text = await readText(join(target.root, ENVIRONMENT))
@@ -150,23 +155,26 @@ async function remove(target: Target): Promise<void> {
       .then(config => pauseAll(config))
       .catch(error => console.error(`threadbox: sandboxes may still run: ${messageOf(error)}`))
   } else systemctl(...rootFlags(target), 'disable', 'threadbox')
-  for (const path of [UNIT, EXECUTABLE]) await rm(join(target.root, path), { force: true })
+  for (const path of isPackaged ? [UNIT] : [UNIT, EXECUTABLE]) await rm(join(target.root, path), { force: true })
   if (target.isLive) systemctl('daemon-reload')
-  console.log(`threadbox is removed. Its data and ${ENVIRONMENT} stay.`)
+  console.log(`${isPackaged ? 'The service' : 'threadbox'} is removed. Its data and ${ENVIRONMENT} stay.`)
 }
 
 /** Pauses all sandboxes: they outlive the server, and nothing would stop them once it is removed. */
 async function pauseAll(config: Config): Promise<void> {
   const { dataDirectory } = config
   if (!existsSync(dataDirectory)) return
-  const backend = (await loadPlugins(config)).backends.get(config.backend)
-  for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.pause?.()
-  await backend?.close()
+  const { backends } = await loadPlugins(config)
+  for (const name of config.backends) {
+    const backend = backends.get(name)
+    for (const id of (await backend?.list()) ?? []) await (await backend?.open(id))?.pause?.()
+    await backend?.close()
+  }
 }
 
 async function showStatus(target: Target): Promise<boolean> {
-  const unit = await readText(join(target.root, UNIT))
-  console.log(`unit        ${unit === undefined ? 'not installed' : UNIT}`)
+  const unit = [UNIT, UNIT_OF_PACKAGE].find(path => existsSync(join(target.root, path)))
+  console.log(`unit        ${unit ?? 'not installed'}`)
   const environment = await readText(join(target.root, ENVIRONMENT)).catch(() => undefined)
   if (environment !== undefined) console.log(`settings    ${ENVIRONMENT}`)
   console.log(`enabled     ${systemctl(...rootFlags(target), 'is-enabled', 'threadbox').output || 'unknown'}`)

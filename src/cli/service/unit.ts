@@ -2,7 +2,7 @@
 export interface UnitOptions {
   executable: string
   environmentFile: string
-  backend: string
+  backends: readonly string[]
   dataDirectory: string
   /** An account of the machine. Absent: the account that the backend needs. */
   user?: string
@@ -16,11 +16,11 @@ export const STATE_DIRECTORY = '/var/lib/threadbox'
 /** Backends whose sandboxes are not processes of the server: it needs no rights, and a dynamic account is enough. */
 const remote = ['docker', 'e2b']
 
-export const isRemote = (backend: string): boolean => remote.includes(backend)
+export const isRemote = (backends: readonly string[]): boolean => backends.every(each => remote.includes(each))
 
 /** The text of a server's systemd unit. It restricts everything but what jails need; each exception says why. */
-export function unitText({ executable, environmentFile, backend, dataDirectory, user, groups }: UnitOptions): string {
-  const account = user ? [`User=${user}`] : isRemote(backend) ? ['User=threadbox', 'DynamicUser=yes'] : []
+export function unitText({ executable, environmentFile, backends, dataDirectory, user, groups }: UnitOptions): string {
+  const account = user ? [`User=${user}`] : isRemote(backends) ? ['User=threadbox', 'DynamicUser=yes'] : []
   const isOwnDirectory = dataDirectory === STATE_DIRECTORY
   return `# Written by threadbox service install, which writes it again. Own settings: systemctl edit threadbox
 [Unit]
@@ -67,7 +67,7 @@ RestrictRealtime=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 SystemCallArchitectures=native
 SystemCallErrorNumber=EPERM
-${isRemote(backend) ? closed : forJails(user === undefined || user === 'root')}
+${isRemote(backends) ? closed : forJails(user === undefined || user === 'root')}
 [Install]
 WantedBy=multi-user.target
 `

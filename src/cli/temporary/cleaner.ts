@@ -2,15 +2,9 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { objectOf, parseJson } from '../../read/json.ts'
-import { readConfig } from '../../start/config.ts'
-import { isBuilt } from '../../start/executable.ts'
-import { loadPlugins } from '../../start/load-plugins.ts'
-
-/** What a guard has to clean up; the first line of its stdin. */
-interface CleanupOrder {
-  dataDirectory: string
-  settings: readonly string[]
-}
+import { commandOf } from '../../start/executable.ts'
+import { killServer } from '../running-servers.ts'
+import { type CleanupOrder, destroyAll } from './destroy-all.ts'
 
 /** The word that ends a guard without work: its parent has cleaned up itself. */
 const DONE = 'done'
@@ -26,13 +20,12 @@ export interface Guard {
 }
 
 /**
- * Starts a process that cleans up after this one, should it be killed. It has its own session, so that a terminal's Ctrl-C
- * does not reach it. The order goes by stdin, because `settings` may have keys. Resolves when the guard has its order:
- * make the directory only after that.
+ * Starts a process that cleans up after this one, should it be killed, and ends a server that it has left. It has its own
+ * session, so that a terminal's Ctrl-C does not reach it. The order goes by stdin, because `settings` may have keys.
+ * Resolves when the guard has its order: make the directory only after that.
  */
 export async function startGuard(order: CleanupOrder): Promise<Guard> {
-  const command = [process.execPath, ...(isBuilt ? [] : [Bun.main]), 'guard']
-  const child = Bun.spawn(command, { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  const child = Bun.spawn(commandOf('guard'), { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.stdin.write(`${JSON.stringify(order)}\n`)
   await child.stdin.flush()
   return {
@@ -53,6 +46,7 @@ export async function guard(): Promise<void> {
   const order = parseOrder(first)
   for (let tries = 1, looks = 0; existsSync(order.dataDirectory); tries++) {
     try {
+      killServer(order.dataDirectory)
       looks = (await destroyAll(order)) === 0 ? looks + 1 : 0
       if (looks === LOOKS) await rm(order.dataDirectory, { recursive: true, force: true })
     } catch (error) {
@@ -62,19 +56,9 @@ export async function guard(): Promise<void> {
   }
 }
 
-/** Returns how many environments there were. */
-async function destroyAll({ dataDirectory, settings }: CleanupOrder): Promise<number> {
-  const config = await readConfig([...settings, '--data-dir', dataDirectory], process.env)
-  const backend = (await loadPlugins(config)).backends.get(config.backend)
-  const ids = (await backend?.list()) ?? []
-  for (const id of ids) await (await backend?.open(id))?.destroy()
-  await backend?.close()
-  return ids.length
-}
-
 function parseOrder(line: string): CleanupOrder {
   const { dataDirectory, settings } = objectOf(parseJson(line)) ?? {}
   const isDirectory = typeof dataDirectory === 'string' && isAbsolute(dataDirectory)
-  if (!isDirectory || !Array.isArray(settings)) throw new Error('run and exec start the guard')
+  if (!isDirectory || !Array.isArray(settings)) throw new Error('run, exec and bench start the guard')
   return { dataDirectory, settings: settings.map(String) }
 }

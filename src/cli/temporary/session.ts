@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Caller } from '../../core/access/caller.ts'
 import { readAgentFiles } from '../../core/agents/agent-files.ts'
 import type { Runtime } from '../../core/runtime.ts'
+import { withoutZeroLimits } from '../../core/sandboxes/environment-start.ts'
 import { cloneRepository } from '../../core/sandboxes/git.ts'
-import { createSandbox, removeSandbox, withoutZeroLimits } from '../../core/sandboxes/sandboxes.ts'
+import { createSandbox, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
 import { runSetUp } from '../../core/sandboxes/set-up.ts'
 import { findAgent, saveAgent } from '../../db/agents.ts'
 import { wordsOf } from '../../errors.ts'
@@ -23,6 +24,7 @@ import { copyIn } from './copy-in.ts'
 import { copyOut } from './copy-out.ts'
 import { newDataDirectory } from './data-directory.ts'
 import type { OneOff } from './flags.ts'
+import { FAILED, listenForStop } from './stop.ts'
 
 /** One temporary sandbox while it is in use. */
 export interface Session {
@@ -34,9 +36,6 @@ export interface Session {
   /** Aborts at SIGINT, SIGTERM and SIGHUP, and when the reader of stdout has left. */
   signal: AbortSignal
 }
-
-/** The exit code when threadbox itself failed, and not the command or agent. */
-export const FAILED = 125
 
 const CLONE_PATH = '/home/user/repo'
 
@@ -114,7 +113,7 @@ async function useSandbox(
       const token = process.env.THREADBOX_GIT_TOKEN
       const request = { url: oneOff.clone, path: sandbox.cwd, ...(token && { token }) }
       progress.say('cloning the repository')
-      await cloneRepository(runtime, { sandbox, environment }, request, signal)
+      await cloneRepository(runtime, { sandbox, environment }, request, {}, signal)
     }
     progress.say('copying files in')
     await copyIn(environment, oneOff.files, sandbox.cwd, progress.count)
@@ -154,33 +153,4 @@ async function getAgentInput(
   })
   if (!agent || more.length > 0) throw new UsageError(`--agent: ${named} is not the file of one agent`)
   return agent
-}
-
-const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
-const SIGPIPE = 13
-
-/** The first signal ends the work. A second one exits at once, and the guard cleans up. */
-function listenForStop(): { signal: AbortSignal; exitCode(): number | undefined; close(): void } {
-  const abort = new AbortController()
-  let code: number | undefined
-  const stop = (name: NodeJS.Signals) => {
-    if (code !== undefined) process.exit(code)
-    code = 128 + numbers[name as keyof typeof numbers]
-    abort.abort()
-  }
-  const left = (error: NodeJS.ErrnoException) => {
-    const hasLeft = error.code === 'EPIPE'
-    if (!hasLeft && code === undefined) console.error(`threadbox: stdout: ${error.message}`)
-    code ??= hasLeft ? 128 + SIGPIPE : FAILED
-    abort.abort()
-  }
-  for (const name of Object.keys(numbers)) process.on(name, stop)
-  process.stdout.on('error', left)
-  return {
-    signal: abort.signal,
-    exitCode: () => code,
-    close() {
-      for (const name of Object.keys(numbers)) process.off(name, stop)
-    },
-  }
 }
