@@ -29,7 +29,7 @@ export function useBrowser() {
   beforeAll(async () => {
     web = await servePages()
     // Without its own sandbox, which root cannot use: the pages are ours.
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox: false })
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', chromiumSandbox: false })
   })
   afterAll(async () => {
     await browser.close()

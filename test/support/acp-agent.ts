@@ -23,6 +23,7 @@ const waiting = new Map<number, (result: any) => void>()
 let requests = 0
 let stop = () => {}
 let isStopped = false
+let isBusy = false
 
 const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const pathOf = (id: string) => `${process.env.HOME}/.acp-${id}.json`
@@ -90,7 +91,14 @@ async function answer(method: string, params: any): Promise<object> {
       sessionOf(params).effort = params.value
       return {}
     case 'session/prompt':
-      return await prompt(sessionOf(params), params.prompt)
+      // As real programs do.
+      if (isBusy) throw new Error('another prompt is being answered')
+      isBusy = true
+      try {
+        return await prompt(sessionOf(params), params.prompt)
+      } finally {
+        isBusy = false
+      }
     default:
       throw new Error(`no ${method}`)
   }
@@ -155,6 +163,9 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
     case 'calls':
       await makeCalls(session, JSON.parse(rest))
       break
+    case 'calls-and-stalls':
+      await makeCalls(session, JSON.parse(rest), 400)
+      break
     case 'Make':
       // The calls that were approved, by the lines that tell so.
       await makeCalls(
@@ -187,8 +198,8 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
   return { stopReason: isStopped ? 'cancelled' : 'end_turn' }
 }
 
-/** Asks before each call, makes those that are allowed one after the other, and says what they gave. */
-async function makeCalls(session: Session, calls: any[]): Promise<void> {
+/** Asks before each call, makes those that are allowed one after the other, and says what they gave. Stalls after each decision. */
+async function makeCalls(session: Session, calls: any[], stallMs = 0): Promise<void> {
   const outputs: string[] = []
   for (const { name, input } of calls) {
     if (isStopped) return
@@ -200,6 +211,7 @@ async function makeCalls(session: Session, calls: any[]): Promise<void> {
     if (isShell) {
       const options = ['allow_always', 'allow_once', 'reject_once'].map(kind => ({ kind, optionId: kind, name: kind }))
       const { outcome } = await request('session/request_permission', { sessionId: session.id, toolCall, options })
+      if (stallMs > 0) await new Promise(resolve => setTimeout(resolve, stallMs))
       if (outcome.optionId !== 'allow_once') {
         update(session.id, 'tool_call_update', { toolCallId, status: 'failed', rawOutput: 'It was rejected.' })
         continue

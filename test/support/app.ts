@@ -8,9 +8,9 @@ import { echo } from '../../plugins/echo/index.ts'
 import { nsjail } from '../../plugins/nsjail/index.ts'
 import { createApp } from '../../src/app.ts'
 import { createKey } from '../../src/core/access/keys.ts'
+import { applyAgent } from '../../src/core/agents/versions.ts'
 import type { Config } from '../../src/core/config.ts'
 import type { Runtime } from '../../src/core/runtime.ts'
-import { saveAgent } from '../../src/db/agents.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { answerOf, type SocketHandlers, websocket } from '../../src/http/socket.ts'
@@ -18,7 +18,7 @@ import type { AgentSandbox } from '../../src/model/agent.ts'
 import type { Plugin } from '../../src/plugin-api/index.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { guestExecutable } from '../../src/start/executable.ts'
-import { createRuntime, type OpenRuntime } from '../../src/start/runtime.ts'
+import { createRuntime, type OpenRuntime, type RuntimeOptions } from '../../src/start/runtime.ts'
 import { type Answer, ask, type RequestOptions, send } from './client.ts'
 import { createDescription } from './described.ts'
 import { leftovers } from './leftovers.ts'
@@ -28,10 +28,11 @@ export function useApp(
   flags: readonly string[] = [],
   environment: Record<string, string> = {},
   plugins: () => readonly Plugin[] = () => [],
+  reach: RuntimeOptions['reach'] = {},
 ): TestApp {
   // Jails start in tens of milliseconds; a busy machine may take a hundred times that.
   setDefaultTimeout(60_000)
-  const app = new TestApp(flags, environment, plugins)
+  const app = new TestApp(flags, environment, plugins, reach)
   beforeAll(() => app.start())
   afterAll(() => app.stop())
   return app
@@ -59,6 +60,7 @@ export class TestApp {
     readonly environment: Record<string, string>,
     /** Beside those that every app has. */
     readonly plugins: () => readonly Plugin[],
+    readonly reach: RuntimeOptions['reach'] = {},
   ) {}
 
   get databasePath(): string {
@@ -100,6 +102,7 @@ export class TestApp {
     const opened = await createRuntime(config, {
       plugins: [sandboxes, echo, aiSdk, ...this.plugins()],
       variables: this.environment,
+      ...(this.reach && { reach: this.reach }),
       log: line => void this.log.push(line),
     })
     const { environments } = opened.runtime
@@ -168,7 +171,7 @@ export class TestApp {
     this.beside(db => {
       const team = findTeam(db, 'default')!
       const defaults = { files: {}, envs: {}, setup: [], limits: {} }
-      saveAgent(db, team.id, {
+      applyAgent(db, team.id, {
         slug,
         name: slug,
         engine: 'echo',

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { closeSync, globSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { dockerApi } from './docker-api.ts'
 import { processIds, readText } from './leftovers.ts'
 import { until } from './until.ts'
 
+/** Where an engine keeps its images: on a disk, which can be full, also where temporary files are in memory. */
+export const diskDirectory = '/var/tmp'
+
 export interface DockerdOptions {
   /** More of its flags. */
   flags?: readonly string[]
+  /** More of its daemon.json. */
+  settings?: () => object
   /** Prepares what they name. */
   before?: () => Promise<void>
 }
@@ -25,7 +29,7 @@ export function useDockerd(options: DockerdOptions = {}): Dockerd {
 }
 
 export class Dockerd {
-  readonly directory = mkdtempSync(join(tmpdir(), 'threadbox-dockerd-'))
+  readonly directory = mkdtempSync(join(diskDirectory, 'threadbox-dockerd-'))
   readonly socket = join(this.directory, 'docker.sock')
   readonly host = `unix://${this.socket}`
   readonly api = dockerApi(this.socket)
@@ -39,7 +43,7 @@ export class Dockerd {
 
   async open(): Promise<void> {
     mkdirSync(this.#data)
-    writeFileSync(join(this.directory, 'daemon.json'), '{}')
+    writeFileSync(join(this.directory, 'daemon.json'), JSON.stringify(this.options.settings?.() ?? {}))
     await this.start()
   }
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { chmodSync, globSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dockerApi } from './docker-api.ts'
-import { removeTraces, run } from './dockerd.ts'
+import { diskDirectory, removeTraces, run } from './dockerd.ts'
 import { until } from './until.ts'
 
 /** Root of a machine that does not let it raise limits: Podman asks for more files and processes than there may be. */
@@ -22,7 +21,7 @@ exec runc "$@"
 
 /** Podman's socket for Docker's clients, with nothing of the machine's, for the tests of a file. */
 export function usePodman() {
-  const directory = mkdtempSync(join(tmpdir(), 'threadbox-podman-'))
+  const directory = mkdtempSync(join(diskDirectory, 'threadbox-podman-'))
   const at = (name: string) => join(directory, name)
   const socket = at('podman.sock')
   const api = dockerApi(socket)

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
-import { parseAddress } from '../../src/egress/addresses.ts'
 import { findDenial } from '../../src/egress/policy.ts'
+import { parseAddress } from '../../src/read/addresses.ts'
 
 /** As a sandbox on the host's base has them: the machine's programs, and nothing of its user's. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent' }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createNsjailBackend, type NsjailOptions } from 'nsjail-wrapper'
 import { newId } from '../../src/db/id.ts'
 import { runCommand } from '../../src/environment/run-command.ts'
-import type { Environment, Limits } from '../../src/plugin-api/index.ts'
+import type { Backend, Environment, Limits } from '../../src/plugin-api/index.ts'
 import { countSleepers } from '../../src/plugin-suite/sleepers.ts'
 
 /** A real sandbox for a file of tests. */
@@ -22,18 +22,30 @@ const root = join(import.meta.dir, '../..')
 export interface SandboxInit {
   limits?: Limits
   serveProxy?: NsjailOptions['serveProxy']
+  serveDirect?: NsjailOptions['serveDirect']
+  answerName?: NsjailOptions['answerName']
+  /** Default nsjail. */
+  createBackend?: (options: NsjailOptions) => Backend
 }
 
 const usualLimits: Limits = { memoryMb: 1024, processes: 200, cpus: 2, diskMb: 512 }
 
-export async function openTestSandbox({ limits = usualLimits, serveProxy }: SandboxInit = {}): Promise<TestSandbox> {
+export async function openTestSandbox({
+  limits = usualLimits,
+  serveProxy,
+  serveDirect,
+  answerName,
+  createBackend = createNsjailBackend,
+}: SandboxInit = {}): Promise<TestSandbox> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-engines-'))
-  const backend = createNsjailBackend({
+  const backend = createBackend({
     dataDirectory,
     executable: join(root, 'dist/threadbox'),
     nsjailPath: join(root, '.cache/nsjail/bin/nsjail'),
     log: line => console.error(line),
     ...(serveProxy && { serveProxy }),
+    ...(serveDirect && { serveDirect }),
+    ...(answerName && { answerName }),
   })
   const environment = await backend.create({ id: newId('env'), limits })
   const shell = async (command: string) => (await runCommand(environment, { command, timeoutMs: 20_000 })).stdout

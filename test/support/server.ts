@@ -49,12 +49,17 @@ export interface CommandResult {
 /** Runs one command of the executable to its end. */
 export async function command(
   args: readonly string[],
-  { env = {}, cwd = '/', command = [executable] }: Pick<ServerOptions, 'env' | 'cwd' | 'command'> = {},
+  {
+    env = {},
+    cwd = '/',
+    command = [executable],
+    stdin,
+  }: Pick<ServerOptions, 'env' | 'cwd' | 'command'> & { stdin?: Uint8Array } = {},
 ): Promise<CommandResult> {
   const child = Bun.spawn([...command, ...args], {
     cwd,
     env: { ...plainEnvironment, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
   })
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   return { code, stdout, stderr }
@@ -170,16 +175,20 @@ export class Server implements AsyncDisposable {
   /** Deletes its sandboxes, stops it and removes its directory. Throws when anything is left of them. */
   async close(): Promise<void> {
     if (!this.#process || this.#process.exitCode !== null || this.#process.signalCode) await this.start()
-    const environments = this.#environments()
+    const deleted: string[] = []
     for (;;) {
       const { sandboxes } = fulfilled(await this.ask('GET', '/v1/sandboxes'))
       if (sandboxes.length === 0) break
-      for (const { id } of sandboxes) fulfilled(await this.ask('DELETE', `/v1/sandboxes/${id}`))
+      for (const { id, sandboxId } of sandboxes) {
+        fulfilled(await this.ask('DELETE', `/v1/sandboxes/${id}`))
+        deleted.push(sandboxId)
+      }
     }
-    const left = await leftovers(...environments)
+    const left = await leftovers(...deleted)
+    const others = this.#environments()
     const code = await this.stop()
     if (code !== 0) left.push(`exit code ${code}: ${this.stderr}`)
-    left.push(...(await leftovers(`${this.dataDirectory}/`)))
+    left.push(...(await leftovers(`${this.dataDirectory}/`, ...others)))
     left.push(...this.#environments())
     rmSync(this.dataDirectory, { recursive: true })
     if (!this.options.dataDirectory) rmSync(join(this.dataDirectory, '..'), { recursive: true })

@@ -4,7 +4,7 @@ export interface Member {
   /** As in the header: 0 file, 1 hard link, 2 symbolic link, 3 character device, 5 directory, 6 FIFO. */
   type?: string
   link?: string
-  text?: string
+  text?: string | Buffer
   mode?: number
 }
 
@@ -30,7 +30,7 @@ function headerOf({ name, type = '0', link = '', text = '', mode = 0o644 }: Memb
   return header
 }
 
-function padded(text: string): Buffer {
-  const bytes = Buffer.from(text)
+function padded(text: string | Buffer): Buffer {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   return Buffer.concat([bytes, Buffer.alloc((512 - (bytes.byteLength % 512)) % 512)])
 }

@@ -15,6 +15,7 @@ interface Wanted {
   allow_internet_access?: boolean
   envVars?: Record<string, string>
   interpreter: boolean
+  snapshot?: string
   internet?: number
 }
 
@@ -22,12 +23,24 @@ interface Wanted {
 const signalAll = (name: string) =>
   `for p in /proc/[0-9]*; do p=\${p#/proc/}; [[ $p != 1 && $p != $$ ]] && kill -${name} $p; done 2>/dev/null; true`
 
+const ENVD_PORT = 49_983
+const INTERPRETER_PORT = 49_999
+
 /** A machine's, with a bound on what a fork bomb takes of the one that all of them share. */
 const limits = { memoryMb: 1024, processes: 600, cpus: 2, diskMb: 128 }
 
 export async function createBox(backend: Backend, daemon: string, wanted: Wanted) {
-  const { templateID, metadata = {}, timeout = 15, autoPause = false, interpreter, internet, envVars = {} } = wanted
-  const environment = await backend.create({ id: newId('env'), limits })
+  const {
+    templateID,
+    metadata = {},
+    timeout = 15,
+    autoPause = false,
+    interpreter,
+    snapshot,
+    internet,
+    envVars = {},
+  } = wanted
+  const environment = await backend.create({ id: newId('env'), limits, ...(snapshot !== undefined && { snapshot }) })
   const id = `i${randomBytes(10).toString('hex')}`
   const token = randomBytes(16).toString('hex')
   const { allowPublicTraffic = true } = (wanted.network ?? {}) as { allowPublicTraffic?: boolean }
@@ -52,12 +65,14 @@ export async function createBox(backend: Backend, daemon: string, wanted: Wanted
         ...(internet && { INTERNET: String(internet) }),
       },
     })
-    for (;;) {
-      const port = await environment.connect(49_983).catch(() => undefined)
-      port?.destroy()
-      if (port) return
-      await Bun.sleep(10)
+    const isOpen = async (port: number) => {
+      const connection = await environment.connect(port).catch(() => undefined)
+      connection?.destroy()
+      return connection !== undefined
     }
+    // A template's own programs run when a sandbox of it begins.
+    for (const port of [ENVD_PORT, ...(interpreter ? [INTERPRETER_PORT] : [])])
+      while (!(await isOpen(port))) await Bun.sleep(10)
   }
 
   const box = {

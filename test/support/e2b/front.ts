@@ -4,10 +4,15 @@ import type { Box } from './box.ts'
 const ENVD_PORT = 49_983
 
 /**
- * What stands before the sandboxes: finds one by the headers that the SDK sends or by the host, wants the token of one
- * whose traffic is private, and passes the connection on to its port inside. One request a connection, since the next may be for another sandbox.
+ * What stands before the sandboxes: finds one by the headers that the SDK sends, with `hasHosts` also by the host, wants the token of
+ * one whose traffic is private, and passes the connection on to its port inside. One request a connection, since the next may be
+ * for another sandbox.
  */
-export async function openFront(boxes: ReadonlyMap<string, Box>, answer: (path: string) => string | undefined) {
+export async function openFront(
+  boxes: ReadonlyMap<string, Box>,
+  answer: (path: string) => string | undefined,
+  hasHosts: boolean,
+) {
   const sockets = new Set<Socket>()
 
   async function serve(socket: Socket): Promise<void> {
@@ -17,7 +22,7 @@ export async function openFront(boxes: ReadonlyMap<string, Box>, answer: (path: 
     const path = head.text.split(' ', 2)[1] ?? ''
     const said = answer(path)
     if (said !== undefined) return void socket.end(said)
-    const [, hostPort = ENVD_PORT, hostId = ''] = /^(\d+)-([^.]+)\./.exec(header('host') ?? '') ?? []
+    const [, hostPort = ENVD_PORT, hostId = ''] = /^(\d+)-([^.]+)\./.exec((hasHosts && header('host')) || '') ?? []
     const id = header('e2b-sandbox-id') ?? hostId
     const port = Number(header('e2b-sandbox-port') ?? hostPort)
     const box = boxes.get(id)

@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { createNsjailBackend } from 'nsjail-wrapper'
+import { newId } from '../../../src/db/id.ts'
 import { type Box, createBox } from './box.ts'
 import { openFront } from './front.ts'
 
 export interface FakeOptions {
+  /** Ports have hosts of their own, as in E2B's cloud. Without it headers alone lead to a sandbox, as in E2B Embed. */
+  hasHosts?: boolean
   /** All the internet there is: a port of 127.0.0.1 inside, and the port of this machine that it leads to. */
   internet?: { inside: number; port(): number }
 }
@@ -20,10 +23,16 @@ export interface Asked {
 }
 
 /** Templates: with the code interpreter or without. */
-const templates: Record<string, { interpreter: boolean }> = {
+const templates: Record<string, { interpreter: boolean; snapshot?: string }> = {
   base: { interpreter: false },
   'code-interpreter-v1': { interpreter: true },
 }
+
+const measured = () => ({
+  ...{ timestamp: new Date().toISOString(), timestampUnix: Math.floor(Date.now() / 1000) },
+  ...{ cpuCount: 2, cpuUsedPct: 25, memUsed: 100_000_000, memTotal: 512_000_000, memCache: 1_000_000 },
+  ...{ diskUsed: 1_000_000_000, diskTotal: 10_000_000_000 },
+})
 
 const root = join(import.meta.dir, '../../..')
 const PAGE = 3
@@ -69,7 +78,7 @@ export async function openFakeE2b(options: FakeOptions = {}) {
       rmSync(dataDirectory, { recursive: true, force: true })
     },
   }
-  const front = await openFront(boxes, path => fake.answerOfSandbox(path))
+  const front = await openFront(boxes, path => fake.answerOfSandbox(path), options.hasHosts ?? false)
   fake.sandboxUrl = front.url
 
   const refusal = (code: number, message: string) => Response.json({ code, message }, { status: code })
@@ -85,14 +94,34 @@ export async function openFakeE2b(options: FakeOptions = {}) {
       box.onGone = () => boxes.delete(box.id)
       return Response.json(box.access, { status: 201 })
     }
+    const [, kept = ''] = /^\/templates\/(.+)$/.exec(decodeURIComponent(path)) ?? []
+    if (kept !== '') {
+      const name = kept.replace(/^team\//, '').replace(/:default$/, '')
+      const { snapshot } = templates[`team/${name}:default`] ?? {}
+      if (snapshot === undefined) return refusal(404, 'no such template')
+      // Its files go with the last sandbox that shares them, which is this server's affair.
+      delete templates[`team/${name}:default`]
+      await backend.snapshots?.remove(snapshot)
+      return new Response(null, { status: 204 })
+    }
     const box = boxes.get(id)
     if (!box) return refusal(404, `Sandbox "${id}" doesn't exist or you don't have access to it`)
     switch (`${method} ${action}`) {
       case 'GET ':
         return Response.json(box.info)
+      case 'GET metrics':
+        if (box.state !== 'running') return Response.json([])
+        return Response.json([measured()])
       case 'DELETE ':
         await box.kill()
         return new Response(null, { status: 204 })
+      case 'POST snapshots': {
+        const snapshot = newId('snap')
+        await backend.snapshots?.take(box.environment.id, snapshot)
+        const snapshotID = `team/${body.name}:default`
+        templates[snapshotID] = { interpreter: false, snapshot }
+        return Response.json({ snapshotID, names: [snapshotID] }, { status: 201 })
+      }
       case 'POST connect':
         await box.resume()
         box.setTimeout(body.timeout ?? 15, { onlyLonger: true })

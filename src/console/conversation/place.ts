@@ -1,0 +1,7 @@
+/** Where a conversation is, and with whom. */
+export interface ThreadPlace {
+  sandboxId: string
+  threadId: string
+  /** The agent's slug. */
+  agent: string
+}

@@ -1,0 +1,45 @@
+import { memo, type ReactNode } from 'react'
+import Markdown, { type Components } from 'react-markdown'
+import rehypeHighlight from 'rehype-highlight'
+import remarkGfm from 'remark-gfm'
+import { Scroll } from './scroll.tsx'
+
+/** A link leaves the page without a word of where it comes from. An address that was refused is empty: its text stays, without a link. */
+function Away({ to, children }: { to: unknown; children: ReactNode }) {
+  if (typeof to !== 'string' || to === '') return <span>{children}</span>
+  return (
+    <a href={to} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  )
+}
+
+/** Images are links: the page loads nothing from other hosts. */
+const components: Components = {
+  a: ({ href, children }) => <Away to={href}>{children}</Away>,
+  img: ({ src, alt }) => <Away to={src}>{alt || src}</Away>,
+  // Wide tables scroll by themselves.
+  table: ({ children }) => (
+    <Scroll label="A table">
+      <table>{children}</table>
+    </Scroll>
+  ),
+}
+
+/**
+ * What an agent wrote. HTML in it is shown as text, and no address but http, https and mailto becomes a link: both are
+ * react-markdown's own rules.
+ */
+export default memo(function AgentMarkdown({ text }: { text: string }) {
+  return (
+    <div className="markdown">
+      <Markdown
+        remarkPlugins={[remarkGfm]}
+        rehypePlugins={[[rehypeHighlight, { detect: false, ignoreMissing: true }]]}
+        components={components}
+      >
+        {text}
+      </Markdown>
+    </div>
+  )
+})
