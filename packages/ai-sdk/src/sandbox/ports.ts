@@ -1,0 +1,40 @@
+import { HarnessCapabilityUnsupportedError, type HarnessV1NetworkSandboxSession } from '@ai-sdk/harness'
+import type { Place } from './place.ts'
+import { PROVIDER_ID } from './provider-id.ts'
+
+type Ports = Pick<HarnessV1NetworkSandboxSession, 'getPortEndpoint' | 'getPortUrl' | 'setPorts'>
+
+/** As long as a link may be good. Each look-up makes a new one. */
+const LINK_LIFETIME = '30d'
+
+/**
+ * Ports by links of the server: the signature lies in the path, so a URL needs no header, a query passes as it is, and so does a
+ * WebSocket. The link ends with the sandbox, with the key, or after 30 days.
+ */
+export function createPorts(place: Place, ports: number[]): Ports {
+  const getPortUrl: Ports['getPortUrl'] = async ({ port, protocol }) => {
+    if (!ports.includes(port)) {
+      throw new HarnessCapabilityUnsupportedError({
+        message: `The port ${port} is none of those of the sandbox (${ports.join(', ')}): add it to \`ports\` of createThreadboxSandbox().`,
+        harnessId: PROVIDER_ID,
+      })
+    }
+    const { url } = await place.server.json<{ url: string }>('POST', `${place.path}/ports/${port}/link`, {
+      body: { expiresIn: LINK_LIFETIME },
+    })
+    // The address at which this program reaches the server, whatever the server calls itself.
+    const [, path] = /(\/v1\/sandboxes\/.*)$/.exec(new URL(url).pathname) ?? []
+    if (path === undefined) throw new Error('The server gave no link to the port.')
+    const opened = new URL(`${place.server.baseUrl}${path}`)
+    if (protocol === 'ws') opened.protocol = opened.protocol === 'https:' ? 'wss:' : 'ws:'
+    return opened.href
+  }
+  return {
+    getPortUrl,
+    getPortEndpoint: async options => ({ url: await getPortUrl(options) }),
+    async setPorts(wanted, { abortSignal } = {}) {
+      abortSignal?.throwIfAborted()
+      ports.splice(0, ports.length, ...wanted)
+    },
+  }
+}

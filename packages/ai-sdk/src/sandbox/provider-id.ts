@@ -1,0 +1,2 @@
+/** What the AI SDK calls this provider. */
+export const PROVIDER_ID = 'threadbox'

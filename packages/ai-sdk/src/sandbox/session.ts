@@ -1,0 +1,54 @@
+import type { HarnessV1NetworkSandboxSession } from '@ai-sdk/harness'
+import { isCode } from '../error.ts'
+import type { Server } from '../server.ts'
+import { rulesOf } from './network.ts'
+import { createPlace } from './place.ts'
+import { createPorts } from './ports.ts'
+import { createRestricted } from './restricted.ts'
+
+export interface SessionOptions {
+  /** The sandbox's id. */
+  id: string
+  ports: number[]
+  /** False: the caller keeps the sandbox, so neither stop nor destroy does anything. */
+  isOwned: boolean
+  signal?: AbortSignal | undefined
+}
+
+/** A session on a sandbox that exists. One that has stopped is started by its first use. */
+export async function openSession(
+  server: Server,
+  { id, ports, isOwned, signal }: SessionOptions,
+): Promise<HarnessV1NetworkSandboxSession> {
+  const found = await server.json<{ id: string; cwd: string }>('GET', `/sandboxes/${encodeURIComponent(id)}`, {
+    signal,
+  })
+  const place = createPlace(server, found)
+  const end = async (method: string, path: string) => {
+    if (!isOwned) return
+    try {
+      await server.request(method, `${place.path}${path}`)
+    } catch (error) {
+      if (!isCode(error, 'sandbox_not_found')) throw error
+    }
+  }
+  const restricted = createRestricted(place, () => ports)
+  return {
+    ...restricted,
+    get description() {
+      return restricted.description
+    },
+    id: place.id,
+    defaultWorkingDirectory: place.defaultWorkingDirectory,
+    get ports() {
+      return [...ports]
+    },
+    ...createPorts(place, ports),
+    setNetworkPolicy: async policy => {
+      await server.request('PATCH', place.path, { body: rulesOf(policy) })
+    },
+    stop: () => end('POST', '/stop'),
+    destroy: () => end('DELETE', ''),
+    restricted: () => restricted,
+  }
+}

@@ -1,0 +1,85 @@
+import { EventSourceParserStream } from '@ai-sdk/provider-utils'
+import { errorOf } from './error.ts'
+
+/** A credential, or what gives a fresh one for each request. */
+export type Credential = string | (() => string | PromiseLike<string>)
+
+export interface ServerSettings {
+  /** Where the server is, as `https://threadbox.example.com`. */
+  baseUrl: string
+  /** An API key, or a token of a browser. */
+  credential: Credential
+  /** In place of the global `fetch`. */
+  fetch?: typeof fetch | undefined
+}
+
+export interface Ask {
+  /** Sent as JSON. */
+  body?: unknown
+  /** Sent as it is. */
+  bytes?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
+  headers?: Record<string, string> | undefined
+  signal?: AbortSignal | undefined
+}
+
+/** The API of one server. Each call rejects with a ThreadboxError for an answer that is none of 2xx. */
+export interface Server {
+  readonly baseUrl: string
+  request(method: string, path: string, ask?: Ask): Promise<Response>
+  json<Answer>(method: string, path: string, ask?: Ask): Promise<Answer>
+}
+
+export function createServer({ baseUrl, credential, fetch: given }: ServerSettings): Server {
+  const base = baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')
+  const request: Server['request'] = async (method, path, { body, bytes, headers, signal } = {}) => {
+    const key = typeof credential === 'string' ? credential : await credential()
+    const init: RequestInit & { duplex?: 'half' } = {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(bytes !== undefined && { 'content-type': 'application/octet-stream' }),
+        ...headers,
+        authorization: `Bearer ${key}`,
+      },
+      ...(signal && { signal }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(bytes !== undefined && { body: bytes }),
+      // Node sends a stream only where it is said that the answer comes after it.
+      ...(bytes instanceof ReadableStream && { duplex: 'half' as const }),
+    }
+    const response = await (given ?? fetch)(`${base}/v1${path}`, init)
+    if (!response.ok) throw await errorOf(response)
+    return response
+  }
+  return {
+    baseUrl: base,
+    request,
+    async json<Answer>(method: string, path: string, ask?: Ask) {
+      const response = await request(method, path, ask)
+      return (await response.json()) as Answer
+    },
+  }
+}
+
+export interface ServerEvent {
+  id?: string | undefined
+  data: string
+}
+
+/** The server-sent events of an answer, each as it comes. Ending the iteration closes the connection. */
+export async function* eventsOf(response: Response): AsyncGenerator<ServerEvent, void> {
+  if (!response.body) return
+  const text = new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>
+  const reader = response.body.pipeThrough(text).pipeThrough(new EventSourceParserStream()).getReader()
+  let isAtEnd = false
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      isAtEnd = done
+      if (done) return
+      yield { id: value.id, data: value.data }
+    }
+  } finally {
+    if (!isAtEnd) await reader.cancel().catch(() => {})
+  }
+}
