@@ -10,7 +10,8 @@ export default {
   name: 'few-jails',
   backend(context) {
     const dataDirectory = `${context.dataDirectory}/few-jails`
-    const jails = createNsjailBackend({ ...context, dataDirectory, nsjailPath })
+    // Without `claimSpare` the server makes none ahead: each would count here.
+    const { claimSpare: _, ...jails } = createNsjailBackend({ ...context, dataDirectory, nsjailPath })
     const beingMade = new Set<string>()
     return {
       ...jails,

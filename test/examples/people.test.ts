@@ -15,7 +15,7 @@ let directory = ''
 let browser: Browser
 beforeAll(async () => {
   directory = temporaryDirectory()
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox: false })
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', chromiumSandbox: false })
 })
 afterAll(async () => {
   await browser.close()
