@@ -83,8 +83,8 @@ describe('threadbox run', () => {
     [[], 'It gave: The user denied this call., The user denied this call..'],
   ] as const)('%p decides without a person', async (flags, text) => {
     playTwice()
-    const { code, stdout } = await run(...flags)
-    expect([code, stdout]).toEqual([0, `I count. \n${text}\n`])
+    const { code, stdout, stderr } = await run(...flags)
+    expect([code, stdout], stderr).toEqual([0, `I count. \n${text}\n`])
   })
 
   test('--approve ask asks at the terminal', async () => {

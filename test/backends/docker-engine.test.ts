@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createDockerBackend, type DockerOptions } from '../../plugins/docker/index.ts'
 import { newId } from '../../src/db/id.ts'
 import { runCommand } from '../../src/environment/run-command.ts'
-import type { Backend, Environment, EnvironmentSpec } from '../../src/plugin-api/index.ts'
+import type { Backend, CreateProgress, Environment, EnvironmentSpec } from '../../src/plugin-api/index.ts'
 import { busyboxLayer, importBusybox } from '../support/docker-images.ts'
 import { run, useDockerd } from '../support/dockerd.ts'
 import { startRegistry } from '../support/registry.ts'
@@ -135,7 +135,15 @@ test('doctor tries a container and leaves nothing', async () => {
   const before = await owned()
   const checks = await backendIn(dataDirectory).check()
   expect(checks.filter(({ ok, required }) => required && !ok)).toEqual([])
-  expect(checks.map(({ name }) => name)).toEqual(['engine', 'limits', 'containers', 'seccomp', 'disk quota'])
+  expect(checks.map(({ name }) => name)).toEqual([
+    'engine',
+    'limits',
+    'containers',
+    'transparent network',
+    'seccomp',
+    'disk quota',
+  ])
+  expect(checks.find(({ name }) => name === 'transparent network')).toMatchObject({ ok: true, required: false })
   expect(checks.find(({ name }) => name === 'disk quota')).toMatchObject({ ok: false, required: false })
   expect([await owned(), existsSync(dataDirectory)]).toEqual([before, false])
 })
@@ -218,7 +226,11 @@ test('an image is pulled when it is missing, once, and said to be; what cannot b
   try {
     log.splice(0)
     const image = `${registry.host}/tools:1`
-    const both = await Promise.all([created({ image }), created({ image })])
+    const said: CreateProgress[] = []
+    const onProgress = (progress: CreateProgress) => void said.push(progress)
+    const both = await Promise.all([created({ image, onProgress }), created({ image })])
+    expect(said[0]).toMatchObject({ message: `pulling the image ${image}` })
+    expect(said.at(-1)).toEqual({ message: 'starting the container' })
     expect(await output(both[0], 'echo "$PATH"')).toBe('/tools')
     expect(registry.requests.filter(path => path.endsWith('/manifests/1'))).toHaveLength(1)
     expect(log).toEqual([`pulling the image ${image}`, `pulled the image ${image}`])

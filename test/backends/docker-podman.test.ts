@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { createDockerBackend } from '../../plugins/docker/index.ts'
 import { importDebian } from '../support/docker-images.ts'
 import { usePodman } from '../support/podman.ts'
+import { openTestSandbox, type SandboxInit } from '../support/sandbox.ts'
 import { describeBackend } from './contract.ts'
+import { describeDirect } from './direct.ts'
+import { describeNames } from './names.ts'
 
 const podman = usePodman()
 // Debian may have to be brought first.
@@ -24,3 +27,12 @@ describeBackend('docker on Podman', async serveProxy =>
     log: line => console.error(line),
   }),
 )
+
+const open = (init: SandboxInit = {}) =>
+  openTestSandbox({
+    ...init,
+    createBackend: options =>
+      createDockerBackend({ ...options, image: 'debian', variables: { DOCKER_HOST: podman.host } }),
+  })
+describeDirect('connections on docker on Podman', open)
+describeNames('names on docker on Podman', open)

@@ -76,6 +76,17 @@ describe('images', () => {
     await environment.destroy()
   })
 
+  test('whose name has passed to another image since a spare was made: it is claimed by nobody', async () => {
+    await api.ask('POST', '/images/busybox/tag?repo=moving', '{}')
+    const spec = { limits, image: 'moving' }
+    const [taken, left] = [await created({ ...spec, isSpare: true }), await created({ ...spec, isSpare: true })]
+    expect(await backend.claimSpare?.({ ...spec, id: taken.id })).toBe(true)
+    expect(await output(taken, 'echo $GREETING')).toBe('hello you')
+    await api.ask('POST', '/images/debian/tag?repo=moving', '{}')
+    expect(await backend.claimSpare?.({ ...spec, id: left.id })).toBe(false)
+    await Promise.all([taken.destroy(), left.destroy()])
+  })
+
   test('that an agent names must be names of images', async () => {
     for (const image of ['../../containers/json?', 'a b', '-x', '']) {
       await expect(created({ image })).rejects.toMatchObject({ code: 'invalid_request' })
@@ -116,7 +127,7 @@ describe('a container', () => {
     expect(Config.User).toBe('0:0')
     expect(environment.confinement).toEqual([
       'isolation: container of debian, seccomp, few capabilities, no new privileges',
-      "network: loopback, and the server's proxy",
+      "network: loopback, and the server's proxy; TCP leads nowhere else: nobody takes it",
       'memory: 256 MB',
       'processes: 100',
       'cpu: 2 cores',

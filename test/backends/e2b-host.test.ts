@@ -12,7 +12,7 @@ const TOKEN = 'e2b-traffic-access-token'
 
 let fake: FakeE2b
 beforeAll(async () => {
-  fake = await openFakeE2b()
+  fake = await openFakeE2b({ hasHosts: true })
 })
 const onE2b = (connection: () => Record<string, string>) =>
   useApp(['--backend', 'e2b'], {}, () => [e2b({ connection: connection(), template: 'base', idleMs: 3_600_000 })])

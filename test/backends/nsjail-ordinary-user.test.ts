@@ -5,9 +5,9 @@ import { join } from 'node:path'
 
 const USER = 54_321
 
-/** Run by an ordinary user the contract tests itself: there is nobody to become. */
+/** Run by an ordinary user these tests are run themselves: there is nobody to become. */
 test.if(process.getuid?.() === 0)(
-  'the whole contract holds for a server that is no root',
+  'the whole contract holds for a server that is no root, and connections to any address reach it',
   () => {
     const home = mkdtempSync(join(tmpdir(), 'threadbox-user-'))
     try {
@@ -15,7 +15,10 @@ test.if(process.getuid?.() === 0)(
       const { exitCode, stderr } = Bun.spawnSync(
         [
           ...['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', '--'],
-          ...[process.execPath, 'test', '--timeout', '60000', join(import.meta.dir, 'nsjail-contract.test.ts')],
+          ...[process.execPath, 'test', '--timeout', '60000'],
+          ...['nsjail-contract.test.ts', 'nsjail-direct.test.ts', 'nsjail-names.test.ts'].map(name =>
+            join(import.meta.dir, name),
+          ),
         ],
         { env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home }, stderr: 'pipe' },
       )

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createNsjailBackend } from '../../plugins/nsjail/index.ts'
 import type { Backend, Environment } from '../../src/plugin-api/index.ts'
+import { until } from '../../src/plugin-suite/until.ts'
 import { leftovers } from '../support/leftovers.ts'
 
 setDefaultTimeout(60_000)
@@ -109,7 +110,8 @@ if (process.getuid?.() === 0) {
       )
       await environment.destroy()
       expect(await leftovers(environment.id)).toEqual([])
-      expect([...readdirSync(join(data, 'sandboxes')), ...readdirSync(join(data, 'trash'))]).toEqual([])
+      expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+      await until(() => readdirSync(join(data, 'trash')).length === 0)
     })
 
     test('outlives its backend', async () => {

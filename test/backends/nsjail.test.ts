@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { getDataDirectoryKey } from '../../plugins/nsjail/host/layout.ts'
 import { createNsjailBackend, type NsjailOptions } from '../../plugins/nsjail/index.ts'
 import type { Backend, Environment, Limits, SpawnOptions } from '../../src/plugin-api/index.ts'
-import { leftovers, processesNamed, readText } from '../support/leftovers.ts'
+import { leftovers, processesNamed, readText, tracesOf } from '../support/leftovers.ts'
 
 setDefaultTimeout(60_000)
 
@@ -159,22 +159,156 @@ if (isRoot)
       await environment.destroy()
     })
 
+    test('programs read and write UTF-8, unless a language of another kind is asked for', async () => {
+      const environment = await created()
+      const counts = `printf é | wc -m; x=é; echo \${#x}; python3 -c 'import sys; print(sys.stdout.encoding)'; echo $SHELL`
+      expect(await output(environment, counts)).toBe('1\n1\nutf-8\n/bin/bash')
+      const plain = await run(environment, 'printf é | wc -m; printenv LC_CTYPE', { env: { LANG: 'C' } })
+      expect(plain.stdout).toBe('2\n')
+      await environment.destroy()
+    })
+
+    test('a command has its three descriptors alone, with a terminal too', async () => {
+      const environment = await created()
+      // The fourth is the directory that is listed.
+      const command = 'echo $(ls /proc/self/fd)'
+      expect(await output(environment, command)).toBe('0 1 2 3')
+      const { stdout } = await run(environment, command, { pty: { columns: 80, rows: 24 } })
+      expect(stdout.trim()).toBe('0 1 2 3')
+      await environment.destroy()
+    })
+
+    test('a program is found in the PATH that it is given, and a word that Linux would cut is refused', async () => {
+      const environment = await created()
+      await run(environment, 'mkdir own; printf "#!/bin/sh\\necho mine \\$1" >own/program; chmod +x own/program')
+      const env = { PATH: '/home/user/own:/usr/bin:/bin' }
+      expect((await run(environment, ['program', 'word'], { env })).stdout).toBe('mine word\n')
+      await expect(run(environment, ['program'])).rejects.toThrow('no such program in PATH')
+      await expect(run(environment, ['echo', 'a\0b', 'c'])).rejects.toMatchObject({ code: 'invalid_request' })
+      await environment.destroy()
+    })
+
+    test('what a command prints comes whole, be it as much as a pipe has room for or more, at its end or long before', async () => {
+      const environment = await created()
+      for (const bytes of [0, 1, 65_535, 65_536, 65_537, 1_000_000]) {
+        for (const wait of ['', 'sleep 0.01;', 'sleep 0.05;']) {
+          const { stdout, stderr } = await run(
+            environment,
+            `${wait} head -c ${bytes} /dev/zero | tee /dev/stderr; ${wait}`,
+          )
+          expect([stdout.length, stderr.length]).toEqual([bytes, bytes])
+        }
+      }
+      await environment.destroy()
+    })
+
     test('destroy leaves nothing: processes, mounts, disks, cgroups, files', async () => {
       const data = newDirectory('data')
       const backend = backendIn(data)
       const environment = await backend.create({ id: newId(), limits })
       await run(environment, 'echo kept >/home/user/file; setsid sleep 1000 >/dev/null 2>&1 &')
       expect(readText('/proc/self/mountinfo')).not.toContain(environment.id)
-      expect((await leftovers(environment.id)).length).toBeGreaterThan(0)
+      expect(tracesOf(environment.id).length).toBeGreaterThan(0)
       await Promise.all([environment.destroy(), environment.destroy()])
       await environment.destroy()
       expect(await leftovers(environment.id)).toEqual([])
       expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
-      expect(readdirSync(join(data, 'trash'))).toEqual([])
+      await until('the trash is empty', () => readdirSync(join(data, 'trash')).length === 0)
       expect(await backend.open(environment.id)).toBeUndefined()
       await expect(run(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_not_found' })
       await backend.close()
       expect(readdirSync(join(data, 'spare'))).toEqual([])
+    })
+
+    test('no process outlives destroy, and its id can be used again at once', async () => {
+      const data = newDirectory('data')
+      const backend = backendIn(data)
+      const id = newId()
+      for (const round of ['first', 'second', 'third']) {
+        const environment = await backend.create({ id, limits })
+        const made = 'ls /home/user; touch /home/user/made; (setsid sleep 1000 &) >/dev/null 2>&1'
+        expect((await run(environment, made)).stdout).not.toContain('made')
+        await environment.destroy()
+        expect([round, tracesOf(id).filter(line => line.startsWith('process') && !line.includes('/trash/'))]).toEqual([
+          round,
+          [],
+        ])
+      }
+      const last = await backend.create({ id, limits })
+      await until('the removals have ended', () => readdirSync(join(data, 'trash')).length === 0)
+      const [cgroup = ''] = globSync(`/sys/fs/cgroup/{,pids/}threadbox/*.${id}/cgroup.procs`)
+      expect(readText(cgroup)).not.toBe('')
+      expect(await output(last, 'echo alive')).toBe('alive')
+      await last.destroy()
+      expect(await leftovers(id)).toEqual([])
+      await backend.close()
+    })
+
+    test('each disk is a file system of its own, without a flaw', async () => {
+      const data = newDirectory('data')
+      const backend = backendIn(data)
+      const made = await Promise.all(
+        [1, 2, 3].map(() => backend.create({ id: newId(), limits: { ...limits, diskMb: 64 } })),
+      )
+      const identities = new Set<string>()
+      for (const environment of made) {
+        await run(environment, 'mkdir -p /opt/a/b && echo kept >/opt/a/b/file')
+        await environment.pause!()
+        const image = join(data, 'sandboxes', environment.id, 'disk.img')
+        const check = Bun.spawnSync(['e2fsck', '-fn', image])
+        expect([check.exitCode, check.stdout.toString()]).toMatchObject([0, expect.anything()])
+        const about = Bun.spawnSync(['dumpe2fs', '-h', image]).stdout.toString()
+        for (const name of ['Filesystem UUID', 'Directory Hash Seed']) {
+          identities.add(new RegExp(`^${name}: +(\\S+)$`, 'm').exec(about)?.[1] ?? '')
+        }
+        expect(await output(environment, 'cat /opt/a/b/file; stat -c %u /opt /home/user')).toBe('kept\n0\n0')
+      }
+      expect(identities.size).toBe(6)
+      await Promise.all(made.map(environment => environment.destroy()))
+      await backend.close()
+    })
+
+    test('what is only in the cgroups of a jail, as when its nsjail was killed, does not outlive destroy either', async () => {
+      const data = newDirectory('data')
+      const backend = backendIn(data)
+      const id = newId()
+      const environment = await backend.create({ id, limits })
+      const word = `4${Date.now()}`
+      const lost = Bun.spawn(['sleep', word], { stdio: ['ignore', 'ignore', 'ignore'] })
+      const [procs = ''] = globSync(`/sys/fs/cgroup/{,pids/}threadbox/*.${id}/cgroup.procs`)
+      writeFileSync(procs, String(lost.pid))
+      process.kill(Number(pidOf(readText(join(data, 'sandboxes', id, 'pid')))), 'SIGKILL')
+      await environment.destroy()
+      expect(processesNamed(word)).toEqual([])
+      await lost.exited
+      expect(await leftovers(id)).toEqual([])
+      await backend.close()
+    })
+
+    test('a server that is killed right after a destroy leaves nothing to its successor', async () => {
+      const data = newDirectory('data')
+      const id = newId()
+      const script = join(scratch, 'destroyer.ts')
+      writeFileSync(
+        script,
+        `import { createNsjailBackend } from '${repository}/plugins/nsjail/index.ts'
+      const options = { dataDirectory: '${data}', nsjailPath: '${nsjailPath}', executable: '${executable}' }
+      const environment = await createNsjailBackend({ ...options, log() {} }).create({ id: '${id}', limits: ${JSON.stringify(limits)} })
+      await environment.files.write('/home/user/file', new Uint8Array(4_000_000))
+      await environment.destroy()
+      process.kill(process.pid, 'SIGKILL')`,
+      )
+      const server = Bun.spawn([process.execPath, script], { stdio: ['ignore', 'inherit', 'inherit'] })
+      await server.exited
+      expect(server.signalCode).toBe('SIGKILL')
+      expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+      expect(readdirSync(join(data, 'trash'))).not.toEqual([])
+
+      const backend = backendIn(data)
+      expect(await backend.list()).toEqual([])
+      await until('the trash is empty', () => readdirSync(join(data, 'trash')).length === 0)
+      expect(await leftovers(id, data)).toEqual([])
+      await backend.close()
     })
 
     test('a create that fails leaves nothing and says why', async () => {
@@ -208,6 +342,52 @@ if (isRoot)
       await environment!.destroy()
       expect(await leftovers(id)).toEqual([])
       await second.close()
+    })
+
+    test('a jail is found whose server died before it had noted the pid', async () => {
+      const data = newDirectory('data')
+      const first = backendIn(data)
+      const ids = [newId(), newId()] as const
+      for (const id of ids) {
+        const environment = await first.create({ id, limits })
+        await run(environment, 'sleep 1000 >/dev/null 2>&1 &')
+      }
+      await first.close()
+      for (const id of ids) writeFileSync(join(data, 'sandboxes', id, 'pid'), 'launching')
+      // One was being created, the other started again.
+      rmSync(join(data, 'sandboxes', ids[0], 'meta.json'))
+
+      const second = backendIn(data)
+      expect(await second.list()).toEqual([ids[1]])
+      expect(await leftovers(ids[0])).toEqual([])
+      const environment = await second.open(ids[1])
+      expect(await output(environment!, 'pgrep -c sleep')).toBe('1')
+      await environment!.destroy()
+      expect(await leftovers(ids[1])).toEqual([])
+      await second.close()
+    })
+
+    test('a jail does not inherit how its server stands with the OOM killer', async () => {
+      const data = newDirectory('data')
+      const script = join(scratch, 'protected.ts')
+      writeFileSync(
+        script,
+        `import { createNsjailBackend } from '${repository}/plugins/nsjail/index.ts'
+      const options = { dataDirectory: '${data}', nsjailPath: '${nsjailPath}', executable: '${executable}' }
+      const backend = createNsjailBackend({ ...options, log: line => console.error(line) })
+      const environment = await backend.create({ id: 'protected', limits: {} })
+      const child = await environment.spawn({ command: 'cat /proc/self/oom_score_adj /proc/1/oom_score_adj' })
+      console.log((await new Response(child.stdout).text()).trim().replace('\\n', ' '))
+      await environment.destroy()
+      await backend.close()`,
+      )
+      // Protecting, which is a number below 0, takes a capability that not every root has.
+      const protect = 'echo 300 >/proc/$$/oom_score_adj; exec "$@"'
+      const server = Bun.spawn(['sh', '-c', protect, 'sh', process.execPath, script], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      expect(await new Response(server.stdout).text()).toBe('0 0\n')
+      expect(await server.exited).toBe(0)
     })
 
     test('a jail outlives kill -9 of its server', async () => {
@@ -280,7 +460,7 @@ if (isRoot)
       const environment = await created()
       await run(environment, 'echo kept >/home/user/file; echo tool >/usr/local/bin/tool; sleep 1000 >/dev/null 2>&1 &')
       await environment.pause!()
-      expect((await leftovers(environment.id)).filter(line => line.startsWith('process'))).toEqual([])
+      expect(tracesOf(environment.id).filter(line => line.startsWith('process'))).toEqual([])
       const answers = await Promise.all(
         Array.from({ length: 8 }, () => output(environment, 'cat /home/user/file /usr/local/bin/tool')),
       )
@@ -296,8 +476,8 @@ if (isRoot)
         backend.create({ id: newId(), limits }),
       ])
       const child = await busy.spawn({ command: 'sleep 2; echo done' })
-      const isRunning = async (id: string) => (await leftovers(id)).some(line => line.startsWith('process'))
-      await until('the idle one is paused', async () => !(await isRunning(idle.id)))
+      const isRunning = (id: string) => tracesOf(id).some(line => line.startsWith('process'))
+      await until('the idle one is paused', () => !isRunning(idle.id))
       expect(await new Response(child.stdout).text()).toBe('done\n')
       expect(await output(idle, 'echo again')).toBe('again')
       await Promise.all([idle.destroy(), busy.destroy()])
@@ -384,10 +564,12 @@ __attribute__((constructor)) static void enter(void) { if (getpid() == 1) close(
 
     test('a root file system of its own', async () => {
       const base = makeRootfs(newDirectory('rootfs'))
+      symlinkSync('../run/systemd/resolve/stub-resolv.conf', join(base, 'etc/resolv.conf'))
       const environment = await created({ base })
       expect(await output(environment, 'cat /etc/only-here /etc/hosts && id -u')).toMatch(
         /^yes\n127\.0\.0\.1 localhost.*\n.*\n0$/,
       )
+      expect(await output(environment, 'cat /etc/resolv.conf')).toStartWith('nameserver 127.0.0.1\n')
       expect(await output(environment, 'ls /usr 2>&1 || echo none')).toContain('none')
       expect(
         await output(environment, 'rm /etc/only-here && mkdir -p /home/user/made /etc/new && ls /etc /home/user'),

@@ -102,3 +102,31 @@ test('a directory of agents is applied whole, or not at all', async () => {
     ['a', 'b', 'c'].map(name => `agent-${name} is applied in ${server.dataDirectory}.\n`).join(''),
   )
 })
+
+test('a secret that is set from the standard input is used at once, by its team alone, until it is removed', async () => {
+  const set = (input: string | Uint8Array, ...args: string[]) =>
+    command(['secrets', 'set', ...args, '--data-dir', server.dataDirectory], { stdin: Buffer.from(input) })
+  const secrets = [{ secret: 'GITHUB', hosts: ['github.com'], as: { env: 'GITHUB_TOKEN' } }]
+  const create = async () => (await server.ask('POST', '/v1/sandboxes', { agent: 'echo', secrets })).status
+  expect(await create()).toBe(400)
+  expect(await set('of another team\n', 'GITHUB', '--team', 'elsewhere')).toMatchObject({ code: 0 })
+  expect(await create()).toBe(400)
+  // Its line end is none of it: a value of two lines would fit no variable.
+  expect(await set('ghp_sesame\r\n', 'GITHUB')).toEqual({ code: 0, stdout: 'GITHUB is set.\n', stderr: '' })
+  expect(await create()).toBe(201)
+
+  const listed = (await beside('secrets', 'list')).stdout
+  expect(listed).toMatch(/^GITHUB\t\d{4}-\S+Z\t-\t1\n$/)
+  expect((await beside('secrets', 'list', '--json')).stdout).not.toContain('sesame')
+  expect((await beside('secrets', 'list', '--team', 'elsewhere', '--quiet')).stdout).toBe('GITHUB\n')
+
+  expect(await beside('secrets', 'remove', 'GITHUB')).toEqual({ code: 0, stdout: 'GITHUB is removed.\n', stderr: '' })
+  expect(await create()).toBe(400)
+  expect((await beside('secrets', 'remove', 'GITHUB')).code).toBe(2)
+  for (const wrong of ['', 'abc\n', new Uint8Array([97, 98, 99, 100, 0xff]), 'x'.repeat(200_000)]) {
+    const { code, stderr } = await set(wrong, 'WRONG')
+    expect([code === 0, stderr]).toEqual([false, expect.stringMatching(/value/)])
+  }
+  expect((await set('good value', 'not a name')).code).toBe(2)
+  expect((await beside('secrets', 'list')).stdout).toBe('')
+})

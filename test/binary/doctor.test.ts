@@ -18,7 +18,7 @@ test('doctor tries what serve needs, and says that it will start', async () => {
   expect([code, stderr]).toEqual([0, ''])
   const [checks = '', verdict] = stdout.trimEnd().split('\n\n')
   expect(verdict).toBe('serve will start.')
-  for (const name of ['isolation', 'nsjail', 'overlay', 'seccomp'])
+  for (const name of ['isolation', 'nsjail', 'overlay', 'seccomp', 'transparent network'])
     expect(checks).toMatch(new RegExp(`^ok +${name}: .`, 'm'))
   for (const line of checks.split('\n')) expect(line).toMatch(/^(ok|missing) +\S.*: .|^ +remedy: ./)
   expect(await leftovers(`${dataDirectory}/`)).toEqual([])

@@ -43,7 +43,7 @@ test('the directory of the only server is found', async () => {
   // Where only this server’s processes are seen: other tests have servers too.
   const only = join(directory, 'only')
   const lines = `mount -t tmpfs none /var/lib && mkfifo ${directory}/said
-    "$0" serve --port 0 --data-dir ${only} > ${directory}/said & server=$!
+    "$0" serve --port 0 --data-dir ${only} > ${directory}/said 2>/dev/null & server=$!
     exec 3< ${directory}/said; read -r line <&3
     "$0" keys create --name found; "$0" agents list --quiet
     kill $server; wait $server`

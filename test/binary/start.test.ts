@@ -41,6 +41,7 @@ test('a start says what runs: version, place, backend, isolation, model and agen
   model      openai/gpt-5.2
   agents     coder, echo
   API keys   threadbox keys create --data-dir ${server.dataDirectory}
+  console    threadbox sign-in --data-dir ${server.dataDirectory}
 `)
 })
 

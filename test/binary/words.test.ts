@@ -143,7 +143,7 @@ test.each([
   { args: ['chat', 'echo', 'x', '--new=yes'], says: '--new: takes no value' },
   { args: ['keys', 'list', '-x'], says: '-x: not a flag' },
   { args: ['doctor', '--bogus'], says: '--bogus: no such flag' },
-  { args: ['keys'], says: 'usage: threadbox keys create | list | revoke' },
+  { args: ['keys'], says: 'usage: threadbox keys create | limit | list | revoke' },
   { args: ['keys', 'revoke'], says: 'ID is missing. usage: threadbox keys revoke [FLAGS] ID' },
   { args: ['keys', 'revoke', 'key_none'], says: 'There is no valid key key_none.' },
   { args: ['keys', 'create', '--expires-in', 'soon'], says: '--expires-in wants days, like 30d' },

@@ -4,7 +4,8 @@ import { useServer } from '../support/server.ts'
 import { readEvents } from '../support/sse.ts'
 import { dice, seed } from './random.ts'
 
-const server = useServer()
+// A killed server's spare is swept by the next start, which this may stop before.
+const server = useServer({ flags: ['--spares', '0'] })
 const roll = dice(seed)
 
 /** A conversation as text: each message's id and words. */

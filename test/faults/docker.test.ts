@@ -14,7 +14,8 @@ patiently()
 afterAll(() => server.close())
 const dockerd = useDockerd()
 const env = { DOCKER_HOST: dockerd.host }
-const flags = ['--backend', 'docker', '--docker-image', 'debian']
+// Containers are counted here: none is made ahead.
+const flags = ['--backend', 'docker', '--docker-image', 'debian', '--spares', '0']
 const server = new Server({ flags, env })
 beforeAll(async () => {
   await importDebian(dockerd.api)

@@ -30,10 +30,8 @@ test('readers of a noisy process, whether they read or not, keep nobody from bei
   const readers = Array.from({ length: 140 }, (_, index) => get(server, path, index % 2 === 0))
   expect(await Promise.all(readers.map(async ({ head }) => (await head).slice(9, 12)))).toEqual(Array(140).fill('200'))
 
-  // Each takes milliseconds; a server that reads out a noisy process first takes for ever.
-  const startMs = performance.now()
+  // A server that reads out a noisy process first takes for ever.
   for (let count = 0; count < 10; count++) expect((await server.exec(id, 'echo 1')).stdout).toBe('1\n')
-  expect(performance.now() - startMs).toBeLessThan(20_000)
 
   const more = Array.from({ length: 20 }, () => get(server, path, true))
   const answers = await Promise.all(more.map(({ head }) => head))

@@ -6,7 +6,8 @@ import { until } from '../support/until.ts'
 import { leaveCounter, visitCounter } from './background.ts'
 import { dice, seed } from './random.ts'
 
-const server = useServer()
+// A killed server's spare is swept by the next start, which this may stop before.
+const server = useServer({ flags: ['--spares', '0'] })
 let sandboxId = ''
 let visits = 0
 beforeAll(async () => {

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { codeOf } from '../support/client.ts'
 import { command, useServer } from '../support/server.ts'
 
 const server = useServer()
@@ -44,4 +45,22 @@ test('one row that cannot be read fails itself alone, and can be deleted', async
   const refused = await server.ask('POST', `/v1/sandboxes/${broken}/exec`, { command: 'true' })
   expect(refused).toMatchObject({ status: 503, body: { error: { code: 'sandbox_unavailable' } } })
   expect((await server.ask('DELETE', `/v1/sandboxes/${broken}`)).status).toBe(204)
+})
+
+test('a version that cannot be read is in nobody’s way but its own', async () => {
+  const path = '/v1/agents/echo/definition'
+  const { revision, definition } = (await server.ask('GET', path)).body
+  const changed = { ...definition, model: 'two' }
+  expect((await server.ask('PUT', path, { revision, definition: changed })).body.version).toBe(2)
+  const pinned = await server.sandbox()
+  const db = new Database(join(server.dataDirectory, 'threadbox.db'))
+  db.run("update deployments set definition = 'sealed:00000000:' || substr(definition, 17) where version = 2")
+  db.close()
+  expect(codeOf(await server.ask('GET', `${path}?version=2`))).toBe('503 sandbox_unavailable')
+  expect((await server.exec(await server.sandbox(), 'echo a')).stdout).toBe('a\n')
+  expect((await server.ask('POST', '/v1/agents/echo/rollback', {})).body.version).toBe(1)
+  expect(codeOf(await server.ask('POST', '/v1/agents/echo/rollback', { version: 2 }))).toBe('503 sandbox_unavailable')
+  const messages = [{ role: 'user', parts: [{ type: 'text', text: 'a' }] }]
+  const chat = await server.ask('POST', '/v1/chat/echo', { sandboxId: pinned, messages })
+  expect(codeOf(chat)).toBe('503 sandbox_unavailable')
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { globSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { leftovers } from '../support/leftovers.ts'
+import { tracesOf } from '../support/leftovers.ts'
 import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { dice, seed } from './random.ts'
 
-const server = useServer()
+const server = useServer({ flags: ['--spares', '0'] })
 const roll = dice(seed)
 
 const environments = () => readdirSync(join(server.dataDirectory, 'sandboxes'))
@@ -23,7 +23,7 @@ async function strays(): Promise<string[]> {
 }
 
 /** The sweep goes on after the server listens. */
-const gone = (...environmentIds: string[]) => until(async () => (await leftovers(...environmentIds)).length === 0)
+const gone = (...environmentIds: string[]) => until(() => tracesOf(...environmentIds).length === 0)
 
 const stages = () => globSync('/run/threadbox/*')
 const stagesBefore = stages()

@@ -10,8 +10,8 @@ import { until } from '../support/until.ts'
 patiently()
 
 /** Its data directory is on a disk that can be cut off. */
-async function serverOn(disk: CutDisk): Promise<Server> {
-  const server = await new Server({ dataDirectory: join(disk.path, 'data') }).start()
+async function serverOn(disk: CutDisk, flags = ['--spares', '0']): Promise<Server> {
+  const server = await new Server({ dataDirectory: join(disk.path, 'data'), flags }).start()
   // What jails need is unpacked by the first one.
   const first = await server.sandbox()
   await server.ask('DELETE', `/v1/sandboxes/${first}`)
@@ -20,6 +20,8 @@ async function serverOn(disk: CutDisk): Promise<Server> {
 
 /** The power goes: all that was not synced is lost, and every process ends. Then the machine is started again. */
 async function loseDisk(server: Server, disk: CutDisk): Promise<void> {
+  // It begins nothing more.
+  process.kill(server.pid, 'SIGSTOP')
   const ids = readdirSync(join(server.dataDirectory, 'sandboxes'))
   disk.cut()
   await server.kill()
@@ -80,6 +82,31 @@ test('what was answered outlasts a loss of power a moment later: sandboxes with 
   expect(body.messages.map(({ content }: { content: string }) => content)).toEqual(['a reply', 'a reply'])
 })
 
+test('a sandbox that took a spare outlasts a loss of power a moment later, and no spare does', async () => {
+  await using disk = new CutDisk(1024)
+  const server = await serverOn(disk, ['--log-level', 'debug'])
+  const ready = () => [...server.stderr.matchAll(/(\S+) stands ready as a spare/g)].map(([, id = '']) => id)
+  await until(() => ready().length > 0)
+  const files = { '/home/user/given.txt': 'given' }
+  const first = await server.ask('POST', '/v1/sandboxes', { agent: 'echo', files })
+  const before = ready().length
+  await until(() => ready().length > before)
+  const second = await server.ask('POST', '/v1/sandboxes', { agent: 'echo' })
+  expect(ready()).toContain(second.body.sandboxId)
+  await loseDisk(server, disk)
+
+  await server.start()
+  await using _server = server
+  expect((await server.exec(first.body.id, 'cat given.txt')).stdout).toBe('given')
+  expect((await server.exec(second.body.id, 'echo here')).stdout).toBe('here\n')
+  const kept = [first.body.sandboxId, second.body.sandboxId]
+  await until(() =>
+    readdirSync(join(server.dataDirectory, 'sandboxes')).every(id => [...kept, ...ready()].includes(id)),
+  )
+  const { stdout } = await command(['strays', 'list', '--data-dir', server.dataDirectory])
+  expect(stdout).toBe('')
+})
+
 test('of a reply under way no more than the last second is lost', async () => {
   await using disk = new CutDisk(1024)
   const server = await serverOn(disk)
@@ -102,4 +129,25 @@ test('of a reply under way no more than the last second is lost', async () => {
   const old = seen.filter(({ atMs }) => atMs < cutAtMs - 2500).map(({ chunk }) => chunk)
   expect(old.length).toBeGreaterThan(20)
   expect(body.messages[1].content).toStartWith(textIn(old))
+})
+
+test('with full durability nothing of a reply that a reader saw is lost', async () => {
+  await using disk = new CutDisk(1024)
+  const server = await serverOn(disk, ['--spares', '0', '--durability', 'full'])
+  const response = await server.chat('/slow 1000')
+  const seen: { id: string | undefined; data: unknown }[] = []
+  for await (const { id, data } of eventsOf(response)) {
+    seen.push({ id, data })
+    if (seen.length >= 30) break
+  }
+  await loseDisk(server, disk)
+
+  await server.start()
+  await using _server = server
+  const runId = response.headers.get('x-run-id')
+  const { body } = await server.ask('GET', `/v1/runs/${runId}/events`)
+  const stored = new Map(body.events.map(({ seq, chunk }: any) => [`${runId}/${seq}`, chunk]))
+  expect(seen).toHaveLength(30)
+  // The stream has less of a chunk than the list of events.
+  for (const { id, data } of seen) expect(stored.get(id ?? '')).toMatchObject(data as object)
 })

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { leftovers, processesNamed } from '../support/leftovers.ts'
+import { processesNamed, tracesOf } from '../support/leftovers.ts'
 import { command, patiently, startServer, temporaryDirectory } from '../support/server.ts'
 import { eventsOf, readChunks, textIn, typesIn } from '../support/sse.ts'
 import { until } from '../support/until.ts'
@@ -71,7 +71,7 @@ test('jails stay through a stop, with what runs in them', async () => {
   await leaveCounter(server, sandboxId)
   expect(await visitCounter(server, sandboxId)).toBe(1)
   expect(await server.stop()).toBe(0)
-  expect((await leftovers(`${server.dataDirectory}/`)).join('\n')).toContain('jail.cfg')
+  expect(tracesOf(`${server.dataDirectory}/`).join('\n')).toContain('jail.cfg')
   await server.start()
   expect(await visitCounter(server, sandboxId)).toBe(2)
 })

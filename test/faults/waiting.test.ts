@@ -5,13 +5,13 @@ import { Server, temporaryDirectory } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { dice, seed } from './random.ts'
 
-const KILLS = 60
+const KILLS = Number(process.env.THREADBOX_TEST_KILLS ?? 12)
 const directory = temporaryDirectory()
 const agents = join(directory, 'agents')
 mkdirSync(agents)
 writeFileSync(join(agents, 'asking.json'), JSON.stringify({ slug: 'asking', engine: 'asking' }))
 const plugin = join(import.meta.dir, '../support/asking-engine.ts')
-const server = new Server({ flags: ['--plugin', plugin, '--agents', agents] })
+const server = new Server({ flags: ['--plugin', plugin, '--agents', agents, '--spares', '0'] })
 let sandboxId = ''
 beforeAll(async () => {
   await server.start()

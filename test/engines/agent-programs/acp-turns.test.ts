@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { acp } from '../../../plugins/agent-programs/index.ts'
 import { createPermissions } from '../../../src/core/permissions/decide.ts'
-import type { AcpOptions, EngineContext, TurnOptions } from '../../../src/plugin-api/index.ts'
+import type { AcpOptions, EngineContext, Permissions, TurnOptions } from '../../../src/plugin-api/index.ts'
 import { accessInside, bringScriptedAgent, openAgentSandbox } from '../../support/agent-sandbox.ts'
 import { startModelServer } from '../../support/model-server.ts'
 import type { TestSandbox } from '../../support/sandbox.ts'
@@ -295,6 +295,15 @@ describe('between the turns of a thread', () => {
     })
     const pid = /\d+/.exec(text)?.[0]
     expect([end.status, await sandbox.shell(`ls -d /proc/${pid} 2>/dev/null`)]).toEqual(['cancelled', ''])
+  })
+
+  test('a program that stalls when a call that waits is left is not asked before it goes on', async () => {
+    const permissions: Permissions = { decide: () => ({ decision: 'ask' }) }
+    const context = { ...thread(), permissions }
+    const first = await ask('calls-and-stalls [{"name":"Bash","input":{"command":"true"}}]', { context })
+    const second = await ask('say Of course.', { context, after: first })
+    expect([first.end, second.end]).toEqual([{ status: 'waiting' }, { status: 'completed' }])
+    expect(second.text).toBe('Of course.')
   })
 
   test('no more than three processes wait in one sandbox, and none when the engine is closed', async () => {

@@ -22,7 +22,8 @@ for (const wire of allWires) {
       messages: [{ role: 'user', content: 'Hi.' }],
       tools: {},
       signal: new AbortController().signal,
-      stallMs: 100,
+      // A busy machine may take this long for the first word.
+      stallMs: 1000,
       callIds: createCallIds([]),
     })
     let step = await answering.next()

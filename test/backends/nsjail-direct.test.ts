@@ -1,0 +1,4 @@
+import { openTestSandbox } from '../support/sandbox.ts'
+import { describeDirect } from './direct.ts'
+
+describeDirect('nsjail', openTestSandbox)

@@ -1,0 +1,4 @@
+import { openTestSandbox } from '../support/sandbox.ts'
+import { describeNames } from './names.ts'
+
+describeNames('nsjail', openTestSandbox)
