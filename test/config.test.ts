@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from '../src/core/config.ts'
+import { defaultLimits } from '../src/core/limits/parse.ts'
 import { readConfig } from '../src/start/config.ts'
 import { settings } from '../src/start/settings.ts'
 
@@ -26,20 +27,32 @@ const problemsOf = (flags: string[], environment: NodeJS.ProcessEnv = {}): Promi
 
 test('defaults are complete', async () => {
   expect(await readConfig([], {})).toEqual({
+    shown: expect.any(Array),
     backend: 'nsjail',
+    backends: ['nsjail'],
     host: '127.0.0.1',
     port: 7070,
     dataDirectory: expect.stringMatching(/^\/.*\/threadbox$/),
     limits: { memoryMb: 2048, processes: 512, cpus: 2, diskMb: 10_240 },
+    durability: 'normal',
+    walCheckpoint: 'own',
     graceMs: 3000,
     idleMs: 3_600_000,
+    spares: 1,
     runtimes: {},
+    log: 'text',
     logLevel: 'info',
+    auditDays: 90,
+    auditCommands: false,
     watchdogMs: 30_000,
     requestsPerKey: 512,
     network: 'public',
     networkPrivate: [],
+    webhookPrivate: [],
+    trustedProxies: [],
+    callerLimits: defaultLimits(),
     dockerImage: 'debian:12-slim',
+    dockerRuntimes: [],
     e2bTemplate: 'base',
     plugins: [],
     models: { providers: {}, prices: {}, budgets: { threadUsd: 0, keyDayUsd: 0, dayUsd: 0 } },
@@ -70,16 +83,27 @@ test('plugins may be named one by one, also in a flag each', async () => {
   expect((await readConfig(flags, { THREADBOX_PLUGIN: '/d.ts' })).plugins).toEqual(['/a.ts', '/b.ts', '/c.ts'])
 })
 
+test('a default backend that is named comes before those that are listed', async () => {
+  const read = async (...flags: string[]) => (await readConfig(flags, { THREADBOX_BACKENDS: 'nsjail,docker' })).backends
+  expect(await read('--backend', 'docker')).toEqual(['docker', 'nsjail'])
+  expect(await read('--backend', 'e2b')).toEqual(['e2b', 'nsjail', 'docker'])
+})
+
 describe('every setting', () => {
   const values: Record<string, [string, object]> = {
-    backend: ['other', { backend: 'other' }],
+    backend: ['other', { backend: 'other', backends: ['other'] }],
+    backends: ['docker, nsjail', { backend: 'docker', backends: ['docker', 'nsjail'] }],
     host: ['0.0.0.0', { host: '0.0.0.0' }],
     port: ['0', { port: 0 }],
     'data-dir': ['/data', { dataDirectory: '/data' }],
     agents: ['/agents', { agentsDirectory: '/agents' }],
+    durability: ['full', { durability: 'full' }],
+    'wal-checkpoint': ['external', { walCheckpoint: 'external' }],
     'nsjail-path': ['/opt/nsjail', { nsjailPath: '/opt/nsjail' }],
     'docker-image': ['node:22', { dockerImage: 'node:22' }],
+    'docker-runtime': ['runsc, runc', { dockerRuntimes: ['runsc', 'runc'] }],
     'e2b-template': ['code-interpreter-v1', { e2bTemplate: 'code-interpreter-v1' }],
+    'preview-domain': ['Box.example:7070', { previewDomain: 'box.example:7070' }],
     'public-url': ['https://box.example', { publicUrl: 'https://box.example' }],
     plugin: ['/a.ts, /b.ts', { plugins: ['/a.ts', '/b.ts'] }],
     'api-key': ['0123456789abcdef', { apiKey: '0123456789abcdef' }],
@@ -91,12 +115,40 @@ describe('every setting', () => {
     'disk-mb': ['100', { limits: { diskMb: 100 } }],
     'grace-ms': ['0', { graceMs: 0 }],
     'idle-ms': ['60000', { idleMs: 60_000 }],
+    spares: ['32', { spares: 32 }],
     'watchdog-ms': ['0', { watchdogMs: 0 }],
     'requests-per-key': ['60000', { requestsPerKey: 60_000 }],
+    'metrics-address': ['[::1]:9464', { metricsAddress: { host: '::1', port: 9464 } }],
+    log: ['json', { log: 'json' }],
+    'audit-days': ['365', { auditDays: 365 }],
+    'audit-file': ['/var/log/audit.jsonl', { auditFile: '/var/log/audit.jsonl' }],
+    'audit-commands': ['yes', { auditCommands: true }],
     'log-level': ['debug', { logLevel: 'debug' }],
     runtime: ['claude-code=ai-sdk, codex=acp', { runtimes: { 'claude-code': 'ai-sdk', codex: 'acp' } }],
     network: ['none', { network: 'none' }],
     'network-private': ['10.0.0.0/8', { networkPrivate: [{}] }],
+    'tls-cert': ['/c', { tls: { certFile: '/c', keyFile: '/key' } }],
+    'tls-key': ['/k', { tls: { certFile: '/cert', keyFile: '/k' } }],
+    'webhook-private': ['10.0.0.0/8', { webhookPrivate: [{}] }],
+    limit: [
+      'key.requests=5/s, runs=2',
+      { callerLimits: { 'key.requests': { count: 5, periodMs: 1000 }, 'key.runs': { count: 2, periodMs: 0 } } },
+    ],
+    'trusted-proxies': [
+      '10.0.0.0/8, ::ffff:192.168.0.0/112',
+      {
+        trustedProxies: [
+          { version: 4, bits: 8 },
+          { version: 4, value: 0xc0a80000n, bits: 16 },
+        ],
+      },
+    ],
+    'backup-every': ['6h', { backups: { everyMs: 21_600_000 } }],
+    'backup-to': ['s3://bucket/all', { backups: { to: 's3://bucket/all' } }],
+    'backup-keep': ['7', { backups: { keep: 7 } }],
+    'backup-keep-days': ['30', { backups: { keepDays: 30 } }],
+    'backup-recipient': ['age1xyz, age1abc', { backups: { recipients: ['age1xyz', 'age1abc'] } }],
+    'backup-passphrase-file': ['/secret', { backups: { passphraseFile: '/secret' } }],
     model: ['openai/gpt-5.2', { models: { model: 'openai/gpt-5.2' } }],
     'model-url': ['http://127.0.0.1:11434/v1', { models: { modelUrl: 'http://127.0.0.1:11434/v1' } }],
     'model-key': ['secret-key-0123', { models: { modelKey: 'secret-key-0123' } }],
@@ -110,8 +162,10 @@ describe('every setting', () => {
       { models: { providers: { local: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' } } } },
     ],
   }
-  // A URL of a model's provider wants a model.
-  const around = { THREADBOX_MODEL: 'openai/gpt-5.2' }
+  // A URL of a model's provider wants a model, backups want a time and a place, a certificate its key.
+  const backups = { THREADBOX_BACKUP_EVERY: '1d', THREADBOX_BACKUP_TO: '/elsewhere' }
+  const tls = { THREADBOX_TLS_CERT: '/cert', THREADBOX_TLS_KEY: '/key' }
+  const around: NodeJS.ProcessEnv = { THREADBOX_MODEL: 'openai/gpt-5.2', ...backups, ...tls }
   for (const { name } of settings.filter(setting => setting.name !== 'config')) {
     test(`${name} as a flag, in the environment and in the file`, async () => {
       const [value, expected] = values[name]!
@@ -120,7 +174,7 @@ describe('every setting', () => {
         readConfig([`--${name}`, value], around),
         readConfig([`--${name}=${value}`], around),
         readConfig([], { ...around, [variable]: value }),
-        readConfig(['--config', await file({ [name]: value })], name === 'model' ? {} : around),
+        readConfig(['--config', await file({ [name]: value })], { ...around, [variable]: undefined }),
       ])
       for (const config of given) expect(config).toMatchObject(expected)
     })
@@ -145,11 +199,15 @@ describe('a problem names its setting and not its value', () => {
     ['cpus', ['x', '-1', '2000']],
     ['grace-ms', ['-1', '3600001']],
     ['idle-ms', ['soon']],
+    ['backup-every', ['0h', '6', 'soon', '-1d']],
+    ['backup-recipient', ['', 'AGE-SECRET-KEY-1XYZ']],
+    ['spares', ['-1', '1.5', '1025', 'all']],
     ['log-level', ['', 'loud', 'INFO']],
     ['api-key', ['short', 'with spaces in the key']],
     ['origins', ['', '*', 'example.com', 'https://a.example/path', 'https://a.example,']],
     ['host', ['']],
     ['backend', ['']],
+    ['backends', ['', 'nsjail,', 'nsjail,docker,nsjail']],
     ['data-dir', ['']],
   ]
   for (const [name, values] of wrong) {

@@ -5,7 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 /** The rooms of this house and who may import whom. Imports go down only. */
 
 const root = join(import.meta.dir, '..')
-const files = [...new Bun.Glob('{src,plugins}/**/*.ts').scanSync(root)]
+const files = [...new Bun.Glob('{src,plugins}/**/*.{ts,tsx}').scanSync(root)]
   .filter(file => !file.includes('node_modules') && !file.endsWith('.d.ts'))
   .sort()
 
@@ -32,12 +32,13 @@ function targetOf(file: string, to: string): string {
 
 /** From the top down. A room may import what is below it, and of its own floor only what `sideways` names. */
 const floors = [
+  ['console'],
   ['main'],
   ['cli'],
   ['app', 'start'],
   ['http', 'plugin-loader'],
   ['core', 'plugin-suite'],
-  ['runs', 'gateway'],
+  ['runs', 'gateway', 'backup'],
   ['guest', 'egress', 'db'],
   ['http1', 'stream', 'environment', 'disk', 'model'],
   ['plugin-api'],
@@ -50,22 +51,37 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'src/core': {
     config: [],
     permissions: [],
-    runtime: ['config'],
-    access: ['config', 'runtime'],
-    agents: ['config', 'permissions', 'runtime', 'access'],
-    sandboxes: ['config', 'runtime', 'access', 'agents'],
+    events: ['runtime', 'access'],
+    observe: [],
+    limits: [],
+    audit: ['config', 'observe'],
+    runtime: ['config', 'events', 'observe', 'audit', 'metrics', 'limits'],
+    metrics: ['observe', 'runtime'],
+    trust: ['runtime'],
+    access: ['config', 'runtime', 'limits'],
+    telemetry: ['metrics', 'observe', 'runtime'],
+    secrets: ['runtime', 'access'],
+    agents: ['config', 'permissions', 'runtime', 'access', 'secrets'],
+    sandboxes: ['config', 'runtime', 'access', 'agents', 'secrets', 'trust'],
+    server: ['config', 'runtime', 'access'],
     queue: ['config', 'runtime'],
+    e2b: ['runtime', 'access', 'sandboxes', 'snapshots'],
     chat: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue'],
     approvals: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'queue', 'chat'],
-    deploy: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes'],
+    snapshots: ['runtime', 'access', 'agents', 'sandboxes', 'secrets', 'chat'],
+    webhooks: ['runtime', 'access'],
+    schedules: ['runtime', 'access', 'agents', 'chat', 'sandboxes', 'top'],
+    deploy: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'secrets'],
   },
-  'src/guest': { wire: [], inside: ['wire'], host: ['wire'], tools: [] },
+  'src/guest': { wire: [], redirect: [], inside: ['wire', 'redirect'], host: ['wire', 'redirect'], tools: [] },
   'plugins/nsjail': {
     host: [],
     jail: ['host'],
     files: ['host', 'jail'],
     checks: ['host', 'jail', 'files'],
-    top: ['host', 'jail', 'files', 'checks'],
+    backup: ['host', 'jail', 'files'],
+    snapshots: ['host', 'jail', 'files', 'backup', 'top'],
+    top: ['host', 'jail', 'files', 'checks', 'backup', 'snapshots'],
   },
   'plugins/ai-sdk': {
     model: [],
@@ -77,17 +93,17 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 }
 
 /** What a program in a sandbox is made of: the guest, what runs an agent's own tools, and leaves. */
-const runsInside = /^src\/guest\/(inside|wire|tools)\//
+const runsInside = /^src\/guest\/(inside|wire|redirect|tools)\//
 const mayRunInside =
-  /^src\/(guest\/(inside|wire|tools)\/|(environment|plugin-api|async|read)\/|(bounds|descriptor|errors)\.ts$)/
+  /^src\/(guest\/(inside|wire|redirect|tools)\/|(environment|plugin-api|async|read)\/|(bounds|descriptor|errors)\.ts$)/
 
 const forPlugins =
-  /^src\/((plugin-api|environment|async|read|disk)\/|guest\/(host|wire)\/|(bounds|descriptor|errors)\.ts$)/
+  /^src\/((plugin-api|environment|async|read|disk)\/|guest\/(host|wire|redirect)\/|(bounds|descriptor|errors)\.ts$)/
 
 const roomOf = (file: string): string | undefined => (file === 'package.json' ? file : /^src\/([^/.]+)/.exec(file)?.[1])
 const floorOf = (room: string) => floors.findIndex(rooms => rooms.includes(room))
 const describeImport = ({ from, to }: Import) => `${from} -> ${to}`
-const local = imports.filter(({ to }) => /\.(ts|json)$/.test(to) && !to.startsWith('node_modules'))
+const local = imports.filter(({ to }) => /\.(tsx?|json)$/.test(to) && !to.startsWith('node_modules'))
 
 /** Fails with the rule that is broken, and where it is written. */
 function expectNone(rule: string, violations: readonly string[]): void {
@@ -102,6 +118,17 @@ test('every file of src has its place', () => {
   const homeless = files.filter(file => file.startsWith('src/') && floorOf(roomOf(file) ?? '') < 0)
   expectNone('A file of src lies in a room that `floors` names.', homeless)
   expect(local.length).toBeGreaterThan(100)
+})
+
+test('docs/architecture.md names every room', () => {
+  const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const outer = floors.flat().filter(room => files.some(file => file.startsWith(`src/${room}/`)))
+  const single = ['config', 'runtime']
+  const ofCore = Object.keys(inner['src/core'] ?? {}).filter(room => !single.includes(room))
+  expectNone('a room has its line', [
+    ...outer.filter(room => !text.includes(`\`src/${room}/\``)),
+    ...ofCore.filter(room => !text.includes(`\`${room}\``)),
+  ])
 })
 
 test('imports go down only, types too', () => {
@@ -143,6 +170,11 @@ test('http reaches sandboxes, rules and tables through core', () => {
   )
 })
 
+test('the console is a page: it knows the server by its API alone, and no room knows the page', () => {
+  const across = local.filter(({ from, to }) => from.startsWith('src/console/') !== to.startsWith('src/console/'))
+  expectNone('The console imports its own files and packages.', across.map(describeImport))
+})
+
 test('one file names the plugins', () => {
   const naming = local.filter(({ from, to }) => from.startsWith('src/') && to.startsWith('plugins/'))
   expect([...new Set(naming.map(({ from }) => from))]).toEqual(['src/start/plugins.ts'])
@@ -175,7 +207,15 @@ describe('packages', () => {
 
   test('a database is opened in db/ only', () => {
     const opening = importers(/^bun:sqlite$/).filter(file => /\bnew Database\(|\bDatabase\.open\(/.test(codeOf(file)))
-    expect(opening.sort()).toEqual(['src/db/lock.ts', 'src/db/open.ts', 'src/db/read-beside.ts'])
+    expect(opening.sort()).toEqual([
+      'src/db/copy-sandboxes.ts',
+      'src/db/copy-schema.ts',
+      'src/db/earlier-copies.ts',
+      'src/db/lock.ts',
+      'src/db/open.ts',
+      'src/db/read-beside.ts',
+      'src/db/snapshot.ts',
+    ])
   })
 
   test('SQL is in db/ only', () => {
@@ -192,7 +232,7 @@ describe('packages', () => {
     const names = Object.keys({ ...JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies })
     const strangers = imports.filter(
       ({ to }) =>
-        !/^(node:|bun(:|$))|\.(ts|json|sql|txt|sh|pl)$/.test(to) &&
+        !/^(node:|bun(:|$))|\.(tsx?|json|sql|txt|sh|pl|css)$/.test(to) &&
         !names.some(name => to === name || to.startsWith(`${name}/`)),
     )
     expect(strangers.map(describeImport)).toEqual([])

@@ -51,7 +51,7 @@ test('the versions are those that were asked for', () => {
 })
 
 describe.each(versions)('ai $version', ({ ai }) => {
-  test('sends a message and gets the reply with its metadata', async () => {
+  test.concurrent('sends a message and gets the reply with its metadata', async () => {
     const { join, hydrate, sandboxId, threadId } = await scene(ai)
     const chat = join()
     await chat.sendMessage({ text: 'how do you do' })
@@ -64,7 +64,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect((await hydrate()).messages.map(textOf)).toEqual(chat.messages.map(textOf))
   })
 
-  test('shows a tool call with its input and output', async () => {
+  test.concurrent('shows a tool call with its input and output', async () => {
     const { join } = await scene(ai)
     const chat = join()
     await chat.sendMessage({ text: 'what is it?\n$ uname\nso there' })
@@ -78,7 +78,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     ])
   })
 
-  test('a second client, come in mid-run, has the whole reply', async () => {
+  test.concurrent('a second client, come in mid-run, has the whole reply', async () => {
     const { join, hydrate } = await scene(ai)
     const first = join()
     const sending = first.sendMessage({ text: '/slow 80' })
@@ -98,7 +98,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(second.lastMessage?.metadata).toEqual(first.lastMessage!.metadata as object)
   })
 
-  test('a client whose own request was stopped comes back to the same run', async () => {
+  test.concurrent('a client whose own request was stopped comes back to the same run', async () => {
     const { join } = await scene(ai)
     const chat = join()
     const sending = chat.sendMessage({ text: '/slow 60' })
@@ -110,7 +110,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(returning.status).toBe('ready')
   })
 
-  test('with nothing to resume, a client stays as it is', async () => {
+  test.concurrent('with nothing to resume, a client stays as it is', async () => {
     const { join, hydrate } = await scene(ai)
     await join().sendMessage({ text: 'hello' })
     const second = join((await hydrate()).messages)
@@ -118,7 +118,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect([second.status, second.error, second.messages.map(textOf)]).toEqual(['ready', undefined, ['hello', 'hello']])
   })
 
-  test('cancelled in mid-run, every client is ready with what was said', async () => {
+  test.concurrent('cancelled in mid-run, every client is ready with what was said', async () => {
     const { join, cancel, hydrate, sandboxId, threadId } = await scene(ai)
     const first = join()
     const sending = first.sendMessage({ text: '/slow 4000' })
@@ -144,7 +144,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect([first.status, textOf(first.lastMessage)]).toEqual(['ready', 'go on'])
   })
 
-  test('cancelled in a tool call, the call is shown as cancelled', async () => {
+  test.concurrent('cancelled in a tool call, the call is shown as cancelled', async () => {
     const { join, cancel } = await scene(ai)
     const chat = join()
     const sending = chat.sendMessage({ text: '$ sleep 600' })
@@ -156,7 +156,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(chat.lastMessage?.parts).toMatchObject([call])
   })
 
-  test('a reply that fails leaves the client with the error', async () => {
+  test.concurrent('a reply that fails leaves the client with the error', async () => {
     const { join, sandboxId, threadId } = await scene(ai)
     const chat = join()
     await chat.sendMessage({ text: 'first this\n/fail' })
@@ -165,7 +165,7 @@ describe.each(versions)('ai $version', ({ ai }) => {
     expect(chat.lastMessage?.metadata).toEqual({ ...metadataOf(sandboxId, threadId, 3, 2), status: 'failed' })
   })
 
-  test('reads a reconnected stream without a chat around it', async () => {
+  test.concurrent('reads a reconnected stream without a chat around it', async () => {
     const { join, sandboxId } = await scene(ai)
     const chat = join()
     const sending = chat.sendMessage({ text: '/slow 60' })

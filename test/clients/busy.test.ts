@@ -17,7 +17,7 @@ async function twoPages(ai: Ai, whenBusy: string) {
 }
 
 describe.each(versions)('ai $version in a busy thread', ({ ai }) => {
-  test('a message that waits is no error, and its reply is found by resume', async () => {
+  test.concurrent('a message that waits is no error, and its reply is found by resume', async () => {
     const { one, two, working } = await twoPages(ai, 'queue')
     await two.sendMessage({ text: '$ until test -e /tmp/go; do sleep 0.05; done\nsecond' })
     expect([two.status, two.error, two.messages.length]).toEqual(['ready', undefined, 1])
@@ -33,7 +33,7 @@ describe.each(versions)('ai $version in a busy thread', ({ ai }) => {
     expect(textOf(two.lastMessage)).toBe('second')
   })
 
-  test('a message that steers is no error, and the reply under way heeds it', async () => {
+  test.concurrent('a message that steers is no error, and the reply under way heeds it', async () => {
     const { one, two, working } = await twoPages(ai, 'steer')
     await two.sendMessage({ text: 'second' })
     expect([two.status, two.error, two.messages.length]).toEqual(['ready', undefined, 1])

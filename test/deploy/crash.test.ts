@@ -6,7 +6,7 @@ import { codeOf } from '../support/client.ts'
 import { type Server, useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const server = useServer()
+const server = useServer({ flags: ['--spares', '0'] })
 const bundles = (): string[] => {
   const directory = join(server.dataDirectory, 'bundles')
   return existsSync(directory) ? readdirSync(directory) : []

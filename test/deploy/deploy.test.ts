@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { createKey } from '../../src/core/access/keys.ts'
 import { insertLog, listLogs } from '../../src/db/agent-logs.ts'
 import { findAgent } from '../../src/db/agents.ts'
 import { findTeam } from '../../src/db/teams.ts'
@@ -84,7 +85,7 @@ describe('a deploy', () => {
     expect((await app.ask('GET', '/v1/agents/adder/deployments')).body).toEqual({
       deployments: [
         {
-          ...{ id: result.deploymentId, version: 1, status: 'active', isActive: true, error: null },
+          ...{ id: result.deploymentId, version: 1, madeBy: 'deploy', status: 'active', isActive: true, error: null },
           ...{ deployedAt: result.deployedAt, completedAt: result.deployedAt },
           metadata: { model: 'claude-sonnet-4-6', tools: detail.tools },
         },
@@ -180,6 +181,24 @@ describe('what is refused', () => {
       () => ({ bundle: noTools, sandboxConfig: { networkAllowOut: ['no rule!'] } }),
       /networkAllowOut/,
     ],
+    [
+      'a secret for an address',
+      () => ({
+        bundle: noTools,
+        sandboxConfig: { secrets: [{ secret: 'A', hosts: ['10.0.0.1'], as: { query: 'a' } }] },
+      }),
+      /secrets\.0\.hosts\.0/,
+    ],
+    [
+      'isolation that this server does not have',
+      () => ({ bundle: noTools, sandboxConfig: { isolation: 'microvm' } }),
+      /microvm or stronger is asked for; this server has namespaces \(nsjail\)/,
+    ],
+    [
+      'isolation that is none',
+      () => ({ bundle: noTools, sandboxConfig: { isolation: 'vault' } }),
+      /sandbox\.isolation/,
+    ],
     ['a package of no name', () => ({ bundle: noTools, sandboxConfig: { apt: ['x; reboot'] } }), /apt: no package/],
     ['an engine that is not here', () => ({ bundle: noTools, engine: 'nope' }), /engine: nope is not here/],
     [
@@ -263,6 +282,8 @@ const management: [string, string, object?][] = [
   ['GET', '/v1/me'],
   ['GET', '/v1/agents'],
   ['GET', '/v1/agents/adder'],
+  ['GET', '/v1/agents/adder/definition'],
+  ['PUT', '/v1/agents/adder/definition', { revision: 'a', definition: {} }],
   ['GET', '/v1/agents/adder/deployments'],
   ['POST', '/v1/agents/adder/rollback', {}],
   ['GET', '/v1/agents/adder/env'],
@@ -457,4 +478,21 @@ describe('logs', () => {
       expect(listLogs(db, id, 1)[0]?.text).toBe('line 1099')
     })
   })
+})
+
+test('a deploy binds secrets, and one that names none leaves them; a key without the scope adds none: regression', async () => {
+  const secrets = [{ secret: 'A', hosts: ['a.example.com'], as: { query: 'key' } }]
+  const bound = async () => (await app.ask('GET', '/v1/agents/bound/definition')).body.definition.secrets
+  const { key } = app.beside(db => createKey(db, { team: 'default', name: 'deployer', scopes: ['deploy'] }))
+  const last = async (fields: DeployForm, by: string) =>
+    (await deployEvents(await send({ slug: 'bound', bundle: noTools, ...fields }, by))).at(-1)
+  expect(await last({ sandboxConfig: { secrets } }, key)).toMatchObject({ type: 'error', code: 'forbidden' })
+  expect(await last({ sandboxConfig: { secrets } }, app.key)).toMatchObject({ type: 'result' })
+  expect(await bound()).toEqual(secrets)
+  expect(await last({}, key)).toMatchObject({ type: 'result' })
+  expect(await bound()).toEqual(secrets)
+  const elsewhere = [{ ...secrets[0], hosts: ['evil.example.com'] }]
+  expect(await last({ sandboxConfig: { secrets: elsewhere } }, key)).toMatchObject({ type: 'error', code: 'forbidden' })
+  expect(await last({ sandboxConfig: { secrets: [] } }, key)).toMatchObject({ type: 'result' })
+  expect(await bound()).toBeUndefined()
 })

@@ -1,8 +1,11 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { describeGoal, listRows, partNames } from '../../src/cli/bench/rows.ts'
 import { commands } from '../../src/cli/commands.ts'
 import { errorCodes, statusOf } from '../../src/errors.ts'
+import { openRequests } from '../../src/http/steps/caller-limits.ts'
+import { limits, nameOfLimit } from '../../src/model/limit.ts'
 import { settings } from '../../src/start/settings.ts'
 import { readPage, root } from './page.ts'
 
@@ -25,6 +28,28 @@ test('every setting is in the table of configuration, with its default', () => {
   expect(wrong.map(({ name }) => name)).toEqual([])
 })
 
+test('every limit on callers is in the table of limits, with its default and what counts', () => {
+  const lines = readPage('docs/limits.md')
+    .text.split('\n')
+    .filter(line => line.startsWith('| `'))
+  const written = lines.flatMap(line => {
+    const [, names = '', value = ''] = line.split('|')
+    return (names.match(/[a-z]+\.[a-z]+/g) ?? []).map(name => `${name} ${value.trim().replaceAll('`', '')}`)
+  })
+  expect(written.sort()).toEqual(limits.map(each => `${nameOfLimit(each)} ${each.default}`).sort())
+  const missing = openRequests.filter(({ counts, path }) => {
+    const row = lines.find(line => line.includes(`key.${counts}`)) ?? ''
+    const words = [...row.matchAll(/`(?:POST )?…?([^`]*)`/g)].map(([, word = '']) => word)
+    return !words.some(
+      word =>
+        word.startsWith('/') &&
+        (path.source.includes(word.replaceAll('/', '\\/')) || path.test(`/v1/sandboxes/a${word}`)),
+    )
+  })
+  expect(missing).toEqual([])
+  expect(openRequests.length).toBeGreaterThan(3)
+})
+
 test('every command is in the table of the command line', () => {
   const written = rowsOf('docs/cli.md').flat()
   const shown = commands.filter(({ isInternal }) => !isInternal).map(({ name }) => `threadbox ${name}`)
@@ -37,6 +62,18 @@ test('every flag of run and exec is in the table of CI', () => {
   const written = rowsOf('docs/ci.md').flatMap(row => row.join(' ').match(/--[a-z-]+/g) ?? [])
   const flags = commands.filter(({ name }) => name === 'run' || name === 'exec').flatMap(({ flags = [] }) => flags)
   expect(flags.map(({ name }) => `--${name}`).filter(flag => !written.includes(flag))).toEqual([])
+})
+
+test('every row of the bench is in the table of benchmarks, with its goal', () => {
+  const all = partNames.flatMap(part => listRows(part).map(([key, row]) => ({ part, key, ...row })))
+  const expected = all.map(({ part, name, unit, taken, baseline, goal }) => {
+    const beside = all.find(({ key }) => key === baseline)?.name ?? ''
+    return `| \`${part}\` | ${name} | ${taken} | ${beside} | ${goal ? describeGoal(goal, unit) : ''} |`
+  })
+  const written = readPage('docs/benchmarks.md').text.split('\n')
+  const parts = new Set(partNames.map(part => `| \`${part}\` `))
+  expect(written.filter(line => parts.has(line.slice(0, line.indexOf('|', 1))))).toEqual(expected)
+  expect(all.filter(({ baseline }) => baseline && !all.some(({ key }) => key === baseline))).toEqual([])
 })
 
 test('every error code is in the table of the API, with its status', () => {
@@ -65,6 +102,7 @@ const internal = [
   'THREADBOX_GIT_USER',
   'THREADBOX_LOG',
   'THREADBOX_PROCESSES',
+  'THREADBOX_SERVER_LISTENS',
   'THREADBOX_TOKEN',
 ]
 

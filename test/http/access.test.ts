@@ -5,7 +5,8 @@ import { listKeys, revokeKey } from '../../src/db/keys.ts'
 import { findTeam } from '../../src/db/teams.ts'
 import { useApp } from '../support/app.ts'
 
-const app = useApp()
+// Each wrong key of these tests is one too many for one address.
+const app = useApp(['--limit', 'address.failures=0'])
 const message = { messages: [{ role: 'user', parts: [{ type: 'text', text: 'a' }] }] }
 
 /** Every endpoint, with a body that is good. */
@@ -14,6 +15,14 @@ const endpoints: [string, string, object?][] = [
   ['GET', '/v1/sandboxes'],
   ['GET', '/v1/sandboxes/:id'],
   ['DELETE', '/v1/sandboxes/:id'],
+  ['GET', '/v1/sandboxes/:id/network/decisions'],
+  ['GET', '/v1/sandboxes/:id/stats'],
+  ['POST', '/v1/sandboxes/:id/stop'],
+  ['POST', '/v1/sandboxes/:id/snapshots', {}],
+  ['GET', '/v1/sandboxes/:id/snapshots'],
+  ['POST', '/v1/sandboxes/:id/fork', {}],
+  ['GET', '/v1/snapshots'],
+  ['DELETE', '/v1/snapshots/1'],
   ['POST', '/v1/sandboxes/:id/exec', { command: 'true' }],
   ['POST', '/v1/sandboxes/:id/files', { path: '/a', content: '' }],
   ['GET', '/v1/sandboxes/:id/files?path=/a'],
@@ -41,6 +50,7 @@ const endpoints: [string, string, object?][] = [
   ['POST', '/v1/sandboxes/:id/threads/:thread/fork', { messageId: '1' }],
   ['GET', '/v1/runs'],
   ['GET', '/v1/runs/1'],
+  ['GET', '/v1/runs/1/events'],
   ['GET', '/v1/approvals'],
   ['GET', '/v1/approvals/1'],
   ['POST', '/v1/approvals/1', { approved: true }],
@@ -61,12 +71,45 @@ const endpoints: [string, string, object?][] = [
   ['GET', '/v1/sandboxes/:id/ports/1/a'],
   ['PUT', '/v1/sandboxes/:id/ports/1/a/b', {}],
   ['GET', '/v1/threads'],
+  ['GET', '/v1/secrets'],
+  ['PUT', '/v1/secrets/A', { value: 'abcd' }],
+  ['DELETE', '/v1/secrets/A'],
+  ['POST', '/v1/webhooks', { url: 'https://example.com', events: ['run.ended'] }],
+  ['GET', '/v1/webhooks'],
+  ['GET', '/v1/webhooks/1'],
+  ['PATCH', '/v1/webhooks/1', {}],
+  ['DELETE', '/v1/webhooks/1'],
+  ['GET', '/v1/webhooks/1/deliveries'],
+  ['POST', '/v1/webhooks/1/deliveries/1/redeliver'],
+  ['POST', '/v1/schedules', { cron: '@daily', agent: 'echo', prompt: 'a', paused: true }],
+  ['GET', '/v1/schedules'],
+  ['GET', '/v1/schedules/1'],
+  ['PATCH', '/v1/schedules/1', {}],
+  ['DELETE', '/v1/schedules/1'],
+  ['POST', '/v1/schedules/1/run'],
+  ['GET', '/v1/schedules/1/runs'],
+  ['GET', '/v1/audit'],
   ['GET', '/v1/usage'],
+  ['GET', '/v1/budgets'],
+  ['GET', '/v1/events'],
+  ['POST', '/v1/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }],
+  ['DELETE', '/v1/mcp'],
+  ['GET', '/v1/server'],
+  ['GET', '/v1/server/checks'],
+  ['GET', '/v1/session'],
+  ['DELETE', '/v1/session'],
+  ['GET', '/v1/sessions'],
+  ['DELETE', '/v1/sessions/1'],
+  ['GET', '/v1/keys'],
+  ['POST', '/v1/keys', { name: 'a' }],
+  ['DELETE', '/v1/keys/1'],
   ['GET', '/v1/me'],
   ['GET', '/v1/agents'],
   ['POST', '/v1/agents/deploy', {}],
   ['GET', '/v1/agents/mine'],
   ['DELETE', '/v1/agents/mine'],
+  ['GET', '/v1/agents/mine/definition'],
+  ['PUT', '/v1/agents/mine/definition', { revision: 'a', definition: {} }],
   ['GET', '/v1/agents/mine/deployments'],
   ['POST', '/v1/agents/mine/rollback', {}],
   ['GET', '/v1/agents/mine/env'],
@@ -105,7 +148,8 @@ test('these are all endpoints that there are', async () => {
       )
       .filter(pattern => !matches(pattern)),
   )
-  expect(missing).toEqual(['GET /health'])
+  // Of these everybody may ask, or keys that may do nothing else.
+  expect(missing).toEqual(['GET /health', 'GET /health/ready', 'POST /v1/session', 'GET /metrics'])
 })
 
 describe('401', () => {
@@ -130,6 +174,11 @@ describe('401', () => {
           key: null,
           headers,
         })
+        if (authorization === undefined && `${method} ${path}` === 'GET /v1/session') {
+          // A page asks whether its browser is signed in.
+          expect(answer).toMatchObject({ status: 200, body: { id: null, caller: null } })
+          continue
+        }
         expect({ path, status: answer.status, code: answer.body.error?.code }).toEqual({
           path,
           status: 401,
@@ -327,7 +376,9 @@ describe('a token', () => {
   test('of any kind manages nothing', async () => {
     const scopes = [{}, { agents: ['mine', 'echo'] }, { userId: 'ann' }]
     const tokens = await Promise.all(scopes.map(tokenFor))
-    for (const [method, path, body] of endpoints.filter(([, each]) => /^\/v1\/(agents|tokens|usage|me)/.test(each))) {
+    for (const [method, path, body] of endpoints.filter(([, each]) =>
+      /^\/v1\/(agents|tokens|usage|budgets|me)/.test(each),
+    )) {
       for (const key of tokens) {
         const { status } = await app.ask(method, fill(path, { id, thread }), body, { key })
         expect(`${method} ${path} ${status}`).toBe(`${method} ${path} 403`)

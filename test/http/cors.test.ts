@@ -5,7 +5,8 @@ import { readChunks } from '../support/sse.ts'
 const app = useApp()
 const closed = useApp(['--origins', 'https://app.example,http://localhost:3000'])
 const origin = 'https://app.example'
-const exposed = 'x-sandbox-id, x-thread-id, x-run-id'
+const exposed =
+  'x-sandbox-id, x-thread-id, x-run-id, x-request-id, retry-after, ratelimit, ratelimit-policy, ratelimit-limit, ratelimit-remaining, ratelimit-reset'
 
 describe('a preflight', () => {
   const preflight = (path: string, headers: Record<string, string> = {}) =>

@@ -53,6 +53,22 @@ test('it is not cut, and a character that is split is whole', async () => {
   expect(chunks.map(({ data }) => data).join('')).toBe('x'.repeat(3_000_000) + '漢'.repeat(2000))
 })
 
+test('every character comes as it was printed, wherever it is', async () => {
+  const characters = Array.from({ length: 0x7f }, (_, index) => String.fromCharCode(index + 1))
+  const lines = characters.flatMap((each, index) => [`${each}`, `${'x'.repeat(index % 9)}${each}é漢🎈${each}"`])
+  const text = Array.from({ length: 40 }, (_, turn) => lines.slice(turn).join('')).join('')
+  await app.ask('POST', `/v1/sandboxes/${id}/files`, { path: '/tmp/characters', content: text })
+  const chunks = await readChunks(await stream('cat /tmp/characters'))
+  expect(chunks.pop()).toEqual({ type: 'exit', exitCode: 0 })
+  expect(chunks.map(({ data }) => data).join('')).toBe(text)
+})
+
+test('bytes that are not UTF-8 are marked, also the last ones', async () => {
+  const chunks = await readChunks(await stream(`printf 'a\\377b\\n'; sleep 0.05; printf 'c\\346\\274'`))
+  expect(chunks.pop()).toEqual({ type: 'exit', exitCode: 0 })
+  expect(chunks.map(({ data }) => data).join('')).toBe('a\ufffdb\nc\ufffd')
+})
+
 test('a slow reader holds the command up, not the server’s memory', async () => {
   await using server = await startServer()
   const sandbox = await server.sandbox()

@@ -1,4 +1,6 @@
 import { afterEach, beforeAll, expect, test } from 'bun:test'
+import { purgeOldEvents } from '../../src/core/events/events.ts'
+import { purgeOldDeliveries } from '../../src/core/webhooks/webhooks.ts'
 import { useApp } from '../support/app.ts'
 import { contents, startChat } from '../support/chat.ts'
 import { readEvents, textIn } from '../support/sse.ts'
@@ -96,5 +98,16 @@ test('what was begun before the lock is stored after it: creates, deletes, ends 
   expect((await deleting).status).toBe(204)
   expect((await reading).at(-1)?.data).toEqual({ type: 'finish' })
   expect((await app.ask('GET', `/v1/sandboxes/${doomed}`)).status).toBe(404)
+  expect(app.log).toEqual([])
+})
+
+test('what is kept for a while is removed after the lock', async () => {
+  app.beside(db => db.run("update events set created_at = '2000-01-01T00:00:00.000Z'"))
+  await lock()
+  const removing = [purgeOldEvents(app.runtime), purgeOldDeliveries(app.runtime)]
+  await Bun.sleep(100)
+  await release()
+  await Promise.all(removing)
+  expect(app.beside(db => db.query("select id from events where created_at < '2001'").all())).toEqual([])
   expect(app.log).toEqual([])
 })

@@ -100,4 +100,16 @@ test('a sandbox’s threads are listed by limit and before, and all of them with
   expect(await ids('?limit=2')).toEqual(newest.slice(0, 2))
   expect(await ids(`?limit=3&before=${newest[1]}`)).toEqual(newest.slice(2, 5))
   expect((await app.ask('GET', `/v1/sandboxes/${own}/threads?limit=x`)).status).toBe(400)
+  const response = await app.request('GET', `/v1/sandboxes/${own}`)
+  let [text, pieces] = ['', 0]
+  const decoder = new TextDecoder()
+  for await (const bytes of response.body!) {
+    text += decoder.decode(bytes, { stream: true })
+    pieces += 1
+  }
+  const detail = JSON.parse(text)
+  expect(detail).toMatchObject({ id: own, status: 'active', agent: { slug: 'echo' }, isolation: {}, network: {} })
+  expect(detail.threads.map((thread: any) => thread.id)).toEqual(newest)
+  // Pieces that wait for their reader are joined.
+  expect(pieces).toBeGreaterThan(1)
 })

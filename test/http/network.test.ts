@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,7 +84,18 @@ function host(address: string, onConnection: (socket: Socket) => void): Promise<
 
 let server: Server
 beforeAll(async () => {
-  server = await serve('main', '--network-private', ['127.0.0.2/32,127.0.0.3:1-65535', ...mirrors].join(','))
+  mkdirSync(join(home, 'agents'))
+  writeFileSync(
+    join(home, 'agents/narrow.json'),
+    JSON.stringify({
+      slug: 'narrow',
+      name: 'Narrow',
+      engine: 'echo',
+      options: { networkAllowOut: ['*.example.com', '10.0.0.0/8'], networkDenyOut: ['no.example.com'] },
+    }),
+  )
+  const flags = ['--agents', join(home, 'agents'), '--network-private']
+  server = await serve('main', ...flags, ['127.0.0.2/32,127.0.0.3:1-65535', ...mirrors].join(','))
 }, 60_000)
 
 describe('a sandbox without rules', () => {
@@ -114,12 +125,17 @@ describe('a sandbox without rules', () => {
 
   test('has no other way out: regression', async () => {
     const sandbox = await server.create()
+    const addresses = ['10.0.0.1', '169.254.169.254', '172.16.0.1']
     const { stdout } = await server.run(
       sandbox,
-      'for a in 1.1.1.1 10.0.0.1 169.254.169.254; do curl -sS -m 3 --noproxy "*" http://$a/ 2>&1; done; getent hosts example.com; ls /sys/class/net 2>/dev/null',
+      `for a in ${addresses.join(' ')}; do curl -sS -m 20 --noproxy "*" http://$a/ 2>&1; done; ls /sys/class/net 2>/dev/null`,
     )
     expect(stdout).not.toMatch(/HTTP|html/i)
-    expect(stdout.match(/Couldn't connect to server/g)).toHaveLength(3)
+    // Which of them depends on when a program sees the reset.
+    expect(stdout.match(/^curl: \((7|52|55|56)\)/gm)).toHaveLength(3)
+    const { decisions } = (await server.api(`/sandboxes/${sandbox}/network/decisions`)).json
+    const refused = decisions.filter(({ isAllowed }: any) => !isAllowed).map(({ host, port }: any) => `${host} ${port}`)
+    expect(refused.sort()).toEqual(addresses.map(address => `${address} 80`).sort())
   }, 60_000)
 })
 
@@ -137,6 +153,52 @@ describe('rules', () => {
     const changed = await server.api(`/sandboxes/${sandbox}`, 'PATCH', { networkAllowOut: null })
     expect(changed.json.network).toEqual({ mode: 'public', allowOut: null, denyOut: ['b.com'], decisions })
     expect(await shown()).toEqual(changed.json.network)
+  }, 60_000)
+
+  test('say what they have allowed and refused, the latest first', async () => {
+    const sandbox = await server.create({ networkAllowOut: ['a.invalid:443'] })
+    await server.run(sandbox, 'for i in 1 2; do curl -s https://b.example.com; done; curl -s https://c.example.com')
+    const { decisions } = (await server.api(`/sandboxes/${sandbox}/network/decisions`)).json
+    const known = decisions.map(({ host, port, isAllowed, count }: any) => ({ host, port, isAllowed, count }))
+    expect(known).toContainEqual({ host: 'b.example.com', port: 443, isAllowed: false, count: 2 })
+    expect(decisions[0].host).toBe('c.example.com')
+    expect(decisions.find(({ host }: any) => host === 'b.example.com').reason).toBeString()
+  }, 60_000)
+
+  test('say of a refusal what stands in the way of allowing it for the sandbox alone', async () => {
+    const sandbox = await server.create({
+      agent: 'narrow',
+      networkAllowOut: ['a.example.com'],
+      networkDenyOut: ['*.test.example.com', 'exact.example.com:443'],
+    })
+    const hosts = [
+      'b.example.com',
+      'exact.example.com',
+      'x.test.example.com',
+      'no.example.com',
+      'example.org',
+      '10.1.2.3',
+    ]
+    await server.run(sandbox, hosts.map(host => `curl -s https://${host}`).join('; '))
+    const { decisions } = (await server.api(`/sandboxes/${sandbox}/network/decisions`)).json
+    const obstacles = hosts.map(host => decisions.find((each: any) => each.host === host).obstacle)
+    expect(obstacles).toEqual([
+      undefined,
+      undefined,
+      '*.test.example.com is denied',
+      'the rules of its agent refuse it: no.example.com is denied',
+      'the rules of its agent refuse it: it is not on the allow-list',
+      'the rules of its agent refuse it: its address is not public, and the operator does not permit it',
+    ])
+    const names = ['b.example.com', 'x.test.example.com', 'example.org']
+    await server.run(sandbox, names.map(name => `getent ahosts ${name}`).join('; '))
+    const after = (await server.api(`/sandboxes/${sandbox}/network/decisions`)).json.decisions
+    const lookups = names.map(name => after.find((each: any) => each.host === name && each.isName))
+    expect(lookups.map(each => [each.isAllowed, each.obstacle])).toEqual([
+      [false, undefined],
+      [false, '*.test.example.com is denied'],
+      [false, 'the rules of its agent refuse it: it is not on the allow-list'],
+    ])
   }, 60_000)
 
   test('that are not valid are refused by their field', async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { useApp } from '../support/app.ts'
 import { say } from '../support/chat.ts'
-import { leftovers, processesNamed } from '../support/leftovers.ts'
+import { leftovers, processesNamed, tracesOf } from '../support/leftovers.ts'
 import { until } from '../support/until.ts'
 
 const app = useApp()
@@ -93,7 +93,7 @@ test('a chat whose client goes away while its sandbox is set up leaves nothing',
   chatting.catch(() => {})
   await until(() => processesNamed(marker).length > 0)
   abort.abort()
-  await until(async () => (await leftovers(app.environmentIds.at(-1)!)).length === 0, 'nothing is left')
+  await until(() => tracesOf(app.environmentIds.at(-1)!).length === 0, 'nothing is left')
   expect(faults()).toEqual([])
 })
 

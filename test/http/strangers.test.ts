@@ -30,9 +30,10 @@ test('many refused authentications are counted, not each written: regression', (
     line => lines.push(line),
     () => now,
   )
-  const refuse = () => strangers.refused(new ApiError('unauthorized', 'The API key is not known.'), '192.0.2.1')
+  const refuse = () =>
+    strangers.refused(new ApiError('unauthorized', 'The API key is not known.'), { address: '192.0.2.1', id: 'req_1' })
   for (let index = 0; index < 1000; index++) refuse()
-  strangers.refused(new ApiError('not_found', 'There is no such endpoint.'), '192.0.2.1')
+  strangers.refused(new ApiError('not_found', 'There is no such endpoint.'), { address: '192.0.2.1', id: 'req_1' })
   expect(lines).toHaveLength(60)
   now = 60_000
   refuse()

@@ -206,4 +206,41 @@ describe('a token of an end user', () => {
     expect(codeOf(await ann('GET', `/v1/chat/mine/${id}/stream?threadId=${threadId}`))).toBe('404 thread_not_found')
     expect((await app.ask('DELETE', `/v1/chat/mine/${id}/stream`)).body.status).toBe('cancelled')
   })
+
+  test('resumes its own run after the end, among many threads, and no other user’s', async () => {
+    const { id } = (await ann('POST', '/v1/sandboxes', { agent: 'mine' })).body
+    for (let count = 0; count < 20; count++) await ann('POST', `/v1/sandboxes/${id}/threads`, { name: 'quiet' })
+    const chatAs = async (externalUserId: string) => {
+      const answer = await app.request('POST', '/v1/chat/mine', { body: { sandboxId: id, externalUserId, ...message } })
+      await readChunks(answer)
+      return answer.headers.get('x-run-id')
+    }
+    const [own, foreign] = [await chatAs('ann'), await chatAs('bob')]
+    const key = await tokenFor({ userId: 'ann' })
+    const resume = (runId: string | null) =>
+      app.request('GET', `/v1/chat/mine/${id}/stream`, { key, headers: { 'last-event-id': `${runId}/1` } })
+    const resumed = await resume(own)
+    expect(resumed.headers.get('x-run-id')).toBe(own)
+    expect((await readChunks(resumed)).length).toBeGreaterThan(2)
+    expect((await resume(foreign)).status).toBe(204)
+  })
+
+  test('cancels its own runs and queues in a shared sandbox, and leaves those of others', async () => {
+    const { id } = (await ann('POST', '/v1/sandboxes', { agent: 'mine' })).body
+    const slow = { messages: [{ role: 'user', parts: [{ type: 'text', text: '/slow 1000' }] }], mode: 'background' }
+    const begin = async (externalUserId: string) => {
+      const { threadId } = (await app.ask('POST', '/v1/chat/mine', { sandboxId: id, externalUserId, ...slow })).body
+      const waiting = { sandboxId: id, threadId, whenBusy: 'queue', ...message }
+      expect((await app.ask('POST', '/v1/chat/mine', waiting)).status).toBe(202)
+      return threadId
+    }
+    const [own, foreign] = [await begin('ann'), await begin('bob')]
+    const stopped = async (threadId: string) =>
+      (await app.ask('GET', `/v1/sandboxes/${id}/threads/${threadId}/queue`)).body.isStopped
+    const { status, runs } = (await ann('DELETE', `/v1/chat/mine/${id}/stream`)).body
+    expect([status, runs.map((run: any) => run.threadId)]).toEqual(['cancelled', [own]])
+    expect([await stopped(own), await stopped(foreign)]).toEqual([true, false])
+    const rest = (await app.ask('DELETE', `/v1/chat/mine/${id}/stream`)).body
+    expect(rest.runs.map((run: any) => run.threadId)).toEqual([foreign])
+  })
 })

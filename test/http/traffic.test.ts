@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createTurns } from '../../src/async/turns.ts'
 import { createKey } from '../../src/core/access/keys.ts'
 import { outflow } from '../../src/http/outflow.ts'
 import { createShares } from '../../src/http/shares.ts'
-import { createTurns } from '../../src/http/turns.ts'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'
 import { until } from '../support/until.ts'
@@ -50,6 +50,20 @@ test('a key has so many requests, streams and WebSockets open at once, and no mo
   expect(held.map(({ status }) => status)).toEqual([200, 200, 200, 200])
 })
 
+test('an archive that is not read counts as open until it ends: regression', async () => {
+  await app.shell(id, 'mkdir /big && head -c 100000000 /dev/zero > /big/zeros')
+  const held: Response[] = []
+  const stop = new AbortController()
+  for (let count = 0; count < 4; count++) {
+    const path = `/v1/sandboxes/${id}/files?path=/big&format=tar`
+    held.push(await app.request('GET', path, { signal: stop.signal }))
+  }
+  expect(held.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(codeOf(await list())).toBe('429 rate_limit_exceeded')
+  stop.abort()
+  await until(async () => (await list()).status === 200)
+})
+
 test('what is refused or fails gives its room back', async () => {
   const terminal = await app.ask('POST', `/v1/sandboxes/${id}/processes`, { command: 'cat', pty: true })
   for (let count = 0; count < 10; count++) {
@@ -82,6 +96,28 @@ test('keys take turns, and between any two turns the event loop does other thing
   expect(order.lastIndexOf('other')).toBeGreaterThan(2)
 })
 
+test('small work shares a turn, and large work has one to itself', async () => {
+  const turns = createTurns()
+  await turns.next('a')
+  let others = 0
+  let isOver = false
+  const count = async () => {
+    while (!isOver) {
+      await new Promise(setImmediate)
+      others += 1
+    }
+  }
+  const counting = count()
+  for (let piece = 0; piece < 160; piece++) await turns.next('a', 1 / 16)
+  const small = others
+  for (let piece = 0; piece < 160; piece++) await turns.next('a', 5)
+  isOver = true
+  await counting
+  expect(small).toBeGreaterThan(5)
+  expect(small).toBeLessThan(40)
+  expect(others - small).toBeGreaterThan(140)
+})
+
 const bodyOf = (pieces: number, isEndless = false) => {
   let given = 0
   return new ReadableStream<Uint8Array>({
@@ -97,6 +133,7 @@ test('a stream whose reader takes nothing is told of, one that has nothing to sa
   const watched = (body: ReadableStream<Uint8Array>) => {
     const counts = { stalls: 0, ends: 0 }
     const flow = outflow(body, {
+      signal: new AbortController().signal,
       turn: () => Promise.resolve(),
       stalledMs: 10,
       onStalled: () => void counts.stalls++,

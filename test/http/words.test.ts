@@ -75,7 +75,12 @@ describe('a field that is wrong is said in words', () => {
     ['GET', '/v1/agents/echo/logs?status=odd', undefined, 'status: must be "active" or "error"'],
     ['GET', '/v1/sandboxes/:id/files?path=here', undefined, `path: ${PATH}`],
     ['GET', '/v1/sandboxes/:id/files', undefined, 'path: required'],
-    ['GET', '/v1/sandboxes/:id/files?path=/w&format=x', undefined, 'format: must be "blob" or "stream" or "text"'],
+    [
+      'GET',
+      '/v1/sandboxes/:id/files?path=/w&format=x',
+      undefined,
+      'format: must be "blob" or "stream" or "text" or "tar"',
+    ],
     ['GET', '/v1/sandboxes/:id/files/list?path=/&depth=0', undefined, 'depth: must be a whole number from 1 to 99'],
     ['POST', '/v1/sandboxes/:id/files', { path: 'here', content: '' }, `path: ${PATH}`],
     ['POST', '/v1/sandboxes/:id/files/rename', { oldPath: '/a' }, 'newPath: required'],

@@ -17,7 +17,7 @@ const write = (path: string, text: string) => {
 beforeAll(() => {
   for (const path of ['scripts', '.cache/bin', 'test']) mkdirSync(join(root, path), { recursive: true })
   cpSync(join(import.meta.dir, '../../scripts/test'), join(root, 'scripts/test'))
-  for (const name of ['setup', 'build', 'agent-programs']) write(`scripts/${name}`, '#!/bin/sh\n')
+  for (const name of ['setup', 'build', 'agent-programs', 'api-types']) write(`scripts/${name}`, '#!/bin/sh\n')
   write('.cache/bin/bun', `#!/bin/sh\n[ "$1" != test ] || exec '${process.execPath}' "$@"\n`)
 })
 afterEach(() => rmSync(join(root, 'test'), { recursive: true }))
@@ -55,6 +55,21 @@ test.each(rows)('counts a test %s', async (_, files, last) => {
   const [text, code] = await Promise.all([child.stdout.text(), child.exited])
   expect(text.trimEnd().split('\n').at(-1)).toBe(last)
   expect(code).toBe(last.includes(' 0 failed') ? 0 : 1)
+})
+
+/** A test that fails at its first run. */
+const once = (name: string) =>
+  `test(${JSON.stringify(name)}, () => { const seen = import.meta.dir + '/${name.length}'; const { existsSync, writeFileSync } = require('node:fs')
+  if (!existsSync(seen)) { writeFileSync(seen, ''); expect(1).toBe(2) } })`
+test.each([
+  ['runs what failed once more, alone, and names what passes then', once('slow'), '3 passed, 0 failed'],
+  ['gives a test that guards against an attack no second run', once('held: regression'), '2 passed, 1 failed'],
+  ['gives many failures no second run', ['a', 'bb', 'ccc', 'dddd'].map(once).join('\n'), '2 passed, 4 failed'],
+])('%s', async (_, other, last) => {
+  const child = begin({ fine, other })
+  const text = await child.stdout.text()
+  expect(text.trimEnd().split('\n').at(-1)).toBe(last)
+  expect(text.includes('UNSTEADY') && text.includes('test/other.test.ts')).toBe(last.includes(' 0 failed'))
 })
 
 test('counts none at all as a failure', async () => {
