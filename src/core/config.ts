@@ -7,19 +7,19 @@ import type { Range } from '../read/addresses.ts'
 
 /** What a server runs with. Checked once, at start. */
 export interface Config {
-  /** The backend that new sandboxes go to, unless more isolation is asked for. */
+  /** The backend of new sandboxes, unless they need stronger isolation. */
   backend: string
-  /** All that new sandboxes may go to, the default first. */
+  /** All backends that new sandboxes may use, the default first. */
   backends: readonly string[]
   host: string
   /** 0: any free port. */
   port: number
-  /** Absent: without TLS. */
+  /** Absent when the server speaks plain HTTP. */
   tls?: TlsFiles
   dataDirectory: string
-  /** `full`: nothing that was committed is shown before it is on the disk. */
+  /** With `full`, nothing that was committed is shown before it is on the disk. */
   durability: 'normal' | 'full'
-  /** `external`: another program puts the database's log into the database. */
+  /** With `external`, another program moves the write-ahead log into the database. */
   walCheckpoint: 'own' | 'external'
   /** Kept free on the file system of the data directory. 0: nothing. Absent: an amount that depends on its size. */
   reserveMb?: number
@@ -27,13 +27,16 @@ export interface Config {
   nsjailPath?: string
   /** Sandboxes on docker start from it unless their agent names an image. */
   dockerImage: string
-  /** Runtimes of its engine that agents may name; the first is for those that name none. Empty: the engine's own. */
+  /**
+   * The runtimes of Docker's engine that agents may name; an agent that names none gets the first. Empty means the engine's own
+   * default.
+   */
   dockerRuntimes: readonly string[]
   /** Sandboxes on e2b start from it unless their agent names a template. */
   e2bTemplate: string
   /** Where environments on other machines reach this server; no trailing slash. */
   publicUrl?: string
-  /** Ports of sandboxes are at `PORT-ID.` and this name, with a port where it is not that of the scheme. */
+  /** Ports of sandboxes are reached at `PORT-ID.` before this name, which includes a port unless it is the scheme's default. */
   previewDomain?: string
   /** Files of plugins, absolute. */
   plugins: string[]
@@ -46,7 +49,7 @@ export interface Config {
   network: 'public' | 'none'
   /** Addresses that are not public and that rules may name. */
   networkPrivate: Rule[]
-  /** Addresses that are not public and that webhooks may go to. */
+  /** Addresses that are not public and that webhooks may be sent to. */
   webhookPrivate: Rule[]
   /** Proxies in front of this server, whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly Range[]
@@ -56,25 +59,25 @@ export interface Config {
   watchdogMs: number
   /** A sandbox's processes stop after this long without use; 0: never. */
   idleMs: number
-  /** Sandboxes that stand ready for the next creates. */
+  /** How many environments are kept ready for the next creates. */
   spares: number
   /** Requests, streams and WebSockets of one key that are open at once; 0: no limit. */
   requestsPerKey: number
-  /** Where figures are read without a key; absent: nowhere. */
+  /** The address that shows figures without a key; absent when there is none. */
   metricsAddress?: { host: string; port: number }
-  /** The form of the log: lines for people, or an object of JSON in each. */
+  /** The form of the log: lines for people, or one JSON object a line. */
   log: 'text' | 'json'
   /** Limits on callers. */
   callerLimits: Readonly<Record<LimitName, LimitValue>>
-  /** How long the audit log is kept; 0: for ever. */
+  /** How many days the audit log is kept; 0 means for ever. */
   auditDays: number
-  /** Where a copy of it goes, absolute. */
+  /** The absolute path of the audit log's copy. */
   auditFile?: string
-  /** The audit log has commands themselves. */
+  /** Whether the audit log has the text of commands. */
   auditCommands: boolean
   /** The weakest lines that are logged. */
   logLevel: LogLevel
-  /** Backups that the server makes by itself. Absent: none. */
+  /** The backups that the server makes by itself; absent when it makes none. */
   backups?: ScheduledBackups
   /** Engines by the runtime that deployed agents name. */
   runtimes: Readonly<Record<string, string>>
@@ -87,17 +90,17 @@ export interface ScheduledBackups {
   everyMs: number
   /** A directory, or `s3://…`. */
   to: string
-  /** How many stay, and those that are younger than so many days. */
+  /** How many backups are kept, besides those that are younger than a number of days. */
   keep?: number
   keepDays?: number
-  /** They are encrypted for these public keys, or by the passphrase in this file. */
+  /** Backups are encrypted for these public keys, or with the passphrase in this file. */
   recipients?: string[]
   passphraseFile?: string
 }
 
-/** Files in PEM, absolute. */
+/** Files in PEM, by absolute paths. */
 export interface TlsFiles {
-  /** The certificate, and those between it and its root. */
+  /** The certificate, followed by those between it and its root. */
   certFile: string
   keyFile: string
 }
@@ -105,7 +108,7 @@ export interface TlsFiles {
 export interface ShownSetting {
   name: string
   help: string
-  /** Absent: not set. Of a secret, dots. */
+  /** Absent when the setting is not set. For a secret, this is dots. */
   value?: string
   source: 'default' | 'file' | 'environment' | 'flag'
 }

@@ -46,14 +46,14 @@ export interface Runtime {
   trust: Trust
   egress: Egress
   diskSpace: DiskSpace
-  /** What callers may do. */
+  /** Checks how much callers may do at once and in a period. */
   limits: Limits
-  /** What teams may keep. */
+  /** Checks how much teams may keep. */
   teamLimits: TeamLimits
-  /** What happens in teams. */
+  /** Tells readers of events when there are new ones. */
   events: EventFeed
   processEvents: ProcessEvents
-  /** What happens in this process, for those who count, trace or keep it. */
+  /** Reports what happens in this process to whoever counts, traces or records it. */
   observers: Observers
   schedules: Scheduler
   /** The time to live of sandboxes that E2B's clients made. */
@@ -65,36 +65,36 @@ export interface Runtime {
   log: Log
 }
 
-/** Runs what schedules say, when they are due. */
+/** Runs schedules when they are due. */
 export interface Scheduler {
-  /** Begins. What was missed while no server ran is run once. */
+  /** Begins to run schedules. Each that was missed while no server ran is run once. */
   start(): void
-  /** Looks for what is due: a request has changed a schedule. Does nothing before `start`. */
+  /** Looks for due schedules, after a request has changed one. Before `start` this does nothing. */
   wake(): void
-  /** The moment that schedules go by. */
+  /** The present time of the clock that schedules follow. */
   now(): Date
-  /** Begins nothing more. Resolves when nothing is being begun; commands go on, and the next server follows them. */
+  /** Begins no more runs. Resolves when no run is being begun; commands go on, and the next server follows them. */
   close(): Promise<void>
 }
 
 /** Ends sandboxes whose clients gave them a time to live, and what is under way there. */
 export interface E2bLives {
-  /** Ends those whose time is up, now and at each next end. To be called at the start, and when an end has changed. */
+  /** Ends the sandboxes whose time is up, and each later one in time. Call it at the start, and when an end has changed. */
   wake(): void
-  /** Changes of one sandbox wait for each other. */
+  /** Makes changes of one sandbox one after the other. */
   inTurn<T>(sandboxId: string, change: () => Promise<T>): Promise<T>
-  /** Calls `onCut` once when the sandbox is removed or paused, unless the result is disposed of. */
+  /** Calls `onCut` once when the sandbox is removed or paused, unless the result is disposed of before. */
   watch(sandboxId: string, onCut: () => void): Disposable
-  /** Calls all who watch a sandbox. */
+  /** Calls everyone who watches a sandbox. */
   cut(sandboxId: string): void
-  /** Ends nothing more. Resolves when nothing is being ended. */
+  /** Ends no more sandboxes. Resolves when none is being ended. */
   close(): Promise<void>
 }
 
 /** Figures of this server since its start. */
 export interface Metrics {
   families(): Promise<Family[]>
-  /** Adds figures that somebody else counts. */
+  /** Adds figures that another part of the server counts. */
   include(read: () => readonly Family[]): void
 }
 
@@ -102,7 +102,10 @@ export interface Metrics {
 export interface ProcessEvents {
   /** Stores that a process has begun, and its end when it comes. */
   started(sandbox: Sandbox, processes: EnvironmentProcesses, info: ProcessInfo): Promise<void>
-  /** Stores the ends of running processes, such as those of a former server. Once, however often it is called. */
+  /**
+   * Stores the ends of running processes, such as those that an earlier server began. Further calls for one process have no
+   * effect.
+   */
   follow(sandbox: Sandbox, processes: EnvironmentProcesses, infos: readonly ProcessInfo[]): void
   removed(sandbox: Sandbox, pid: number): Promise<void>
   /** Stops following: processes go on without this server. */
@@ -128,7 +131,10 @@ export interface RunSteering extends Steering {
   close(): void
 }
 
-/** Writes one line to the operator's log, at the level `info` by default. Never a secret. `ids`: those that the line does not name. */
+/**
+ * Writes one line to the operator's log, at the level `info` by default; never a secret. `ids` are those that the line does not
+ * name.
+ */
 export type Log = (line: string, level?: LogLevel, ids?: LineIds) => void
 
 /** What the server knows of its own event loop. */
@@ -139,9 +145,12 @@ export interface EventLoop {
   delayMs(): { p50: number; p99: number; max: number }
 }
 
-/** Which backends beside the default can make sandboxes: a server starts without them too. */
+/** Tells which backends besides the default can make sandboxes: a server starts without them too. */
 export interface ReadyBackends {
-  /** The required checks that failed at the last try, in words for everybody. Undefined: it is ready, or the default. Never rejects. */
+  /**
+   * Names the required checks that failed at the last try, as text for any caller. Undefined for the default backend and for one
+   * that is ready. Never rejects.
+   */
   troubleOf(name: string): Promise<string | undefined>
 }
 
@@ -152,11 +161,11 @@ export interface Environments {
   get(sandbox: { backend: string; environmentId: string }): Promise<Environment>
   /** Why an environment does not run, or did not start, as far as its backend knows. Makes no request to it. */
   troubleOf(sandbox: { backend: string; environmentId: string }): string | undefined
-  /** Returns the ids of a backend's environments that run now, as far as it knows; undefined when it cannot tell. */
+  /** Returns the ids of a backend's running environments, as far as it knows; undefined when it cannot tell. */
   findRunning(backend: string): ReadonlySet<string> | undefined
   /**
-   * Gives `store` the ids of the environments that ran at the last call and run no more. Calls wait for each other. When
-   * `store` rejects, so does this, and the next call gives it the same ids again.
+   * Calls `store` with the ids of the environments that ran at the last call and have stopped since. Calls wait for each other.
+   * When `store` rejects, so does this, and the next call passes the same ids again.
    */
   handStopped(store: (environmentIds: readonly string[]) => Promise<void>): Promise<void>
   /** The processes of an environment that `get` gave: its own, or kept here for a backend that keeps none. */
@@ -169,42 +178,48 @@ export interface Environments {
   destroy(sandbox: { backend: string; environmentId: string }): Promise<void>
 }
 
-/** What sandboxes use, and used in the last hour. */
+/** Measures what sandboxes use now, and remembers the last hour. */
 export interface Uses {
-  /** How far apart samples are, when not too many sandboxes run. */
+  /** The time between samples, while not too many sandboxes run. */
   readonly everyMs: number
-  /** Says that a sandbox is used: as long as it runs it is looked at from time to time. */
+  /** Notes that a sandbox is in use: from then on it is sampled as long as it runs. */
   note(place: EnvironmentPlace): void
-  /** Tells of each what it uses. Undefined for one that does not run, or whose backend does not tell in time. Never rejects. */
+  /**
+   * Returns what each environment uses. Undefined for one that does not run, and when its backend does not answer in time. Never
+   * rejects.
+   */
   now(places: readonly EnvironmentPlace[]): Promise<(Use | undefined)[]>
-  /** The oldest first. */
+  /** The samples of an environment, oldest first. */
   samples(environmentId: string): readonly Use[]
   forget(environmentId: string): void
   close(): void
 }
 
-/** What an environment is made of, before it is anybody's. */
+/** The settings from which an environment is made, before it belongs to a sandbox. */
 export type EnvironmentStart = Omit<EnvironmentSpec, 'id' | 'env' | 'network' | 'isSpare' | 'onProgress'> & {
   backend: string
 }
 
-/** Environments that stand ready for the next creates. None of them had anything of a sandbox in it. */
+/** Environments that stand ready for the next creates. No sandbox has used them before. */
 export interface Spares {
-  /** Begins to keep spares, the first of this kind: nothing is kept before. Resolves when they stand ready, or cannot be made. */
+  /** Begins to keep spares, of this kind first; before, none are kept. Resolves when they are ready, or cannot be made. */
   start(first: EnvironmentStart): Promise<void>
-  /** Takes a spare that is as `create` would make it: the caller alone keeps or destroys it. Returns undefined when no spare fits. */
+  /**
+   * Takes a spare that equals what `create` would make: only the caller keeps or destroys it then. Returns undefined when no
+   * spare fits.
+   */
   take(
     spec: Omit<EnvironmentSpec, 'id' | 'isSpare' | 'onProgress'> & { backend: string },
   ): Promise<Environment | undefined>
-  /** Says that such an environment was asked for and is there: the next may be like it. */
+  /** Notes the settings of a create that succeeded: the next create may ask for the same. */
   wasAsked(spec: Omit<EnvironmentSpec, 'id' | 'isSpare' | 'onProgress'> & { backend: string }): void
-  /** How many stand ready. */
+  /** How many spares are ready. */
   count(): number
-  /** Puts off the making of spares for a moment: something is asked of the server. */
+  /** Delays the making of spares for a moment, because the server has a request to answer. */
   defer(): void
-  /** No spare is begun until the result is disposed of. */
+  /** Prevents that a spare is begun, until the result is disposed of. */
   hold(): Disposable
-  /** Removes all of them. Resolves when they are gone, or after seconds: the next start removes what is left. */
+  /** Removes all spares. Resolves when they are gone, or after some seconds: the next start removes what is left. */
   close(): Promise<void>
 }
 
@@ -212,35 +227,38 @@ export interface Spares {
 export interface Networks {
   /** Throws when there is no such sandbox. */
   policyOf(environmentId: string): Policy
-  /** The secrets that it may use. None when there is no such sandbox. */
+  /** The secrets that an environment's sandbox may use; empty when there is no such sandbox. */
   secretsOf(environmentId: string): readonly BoundSecret[]
   /**
-   * Gives this network to an environment that has no row yet, until it is called again without a network. `teamId`: whose secrets
-   * it may use.
+   * Sets the network of an environment that has no row yet; a call without a network removes it. `teamId` is the team whose
+   * secrets it may use.
    */
   prepare(environmentId: string, network?: SandboxNetwork, teamId?: string): void
   /** Changes of one environment wait for each other. */
   inTurn<T>(environmentId: string, change: () => Promise<T>): Promise<T>
 }
 
-/** Makes programs in sandboxes use secrets that are not there. */
+/** Lets programs in sandboxes use secrets whose values never enter the sandbox. */
 export interface Trust {
-  /** As `bind`, for an environment that is being made: its stores have the authority when this resolves. */
+  /** Does what `bind` does for an environment that is being made, and resolves when its certificate stores have the authority. */
   prepare(environment: Environment): Promise<Environment>
-  /** The environment, whose programs find the variables of its secrets and trust the authority. */
+  /** Returns the environment with the variables of its secrets added for every program, and with the authority trusted. */
   bind(environment: Environment): Environment
-  /** The secrets that a connection may use: the one that was lent to who has the pass, or those of the environment. */
+  /**
+   * The secrets that a connection may use: with a pass, the secret that was lent for that pass; otherwise those of the
+   * environment.
+   */
   secretsOf(environmentId: string, pass?: string): readonly BoundSecret[]
-  /** Lends a secret for one operation. Undefined where nobody ends TLS. */
+  /** Lends a secret for one operation. Undefined on a server that does not end TLS. */
   lend(environmentId: string, secret: BoundSecret): Promise<Loan | undefined>
-  /** The environment is gone. */
+  /** Forgets an environment that is gone. */
   forget(environmentId: string): void
 }
 
-/** A secret that is lent until this is disposed of, to programs that show the pass to the proxy. */
+/** A secret that programs may use until this is disposed of. They show the pass to the proxy. */
 export interface Loan extends Disposable {
   pass: string
-  /** The certificate that vouches for the hosts of the secret, as PEM. */
+  /** The PEM certificate that vouches for the hosts of the secret. */
   authority: string
 }
 

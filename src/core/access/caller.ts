@@ -13,9 +13,9 @@ export interface Caller {
   /** The API key that calls, or that made the token; undefined for the configured one. */
   keyId?: string
   token?: TokenScope
-  /** Tells one token or link from another, and is no part of it. */
+  /** Identifies a token or link in logs and limits. It is not a part of the token's text. */
   tokenId?: string
-  /** What the key may do, also one that made a token or link or has signed a browser in. Absent: everything. */
+  /** What the key may do that calls, made the token or link, or signed the browser in. Absent when it may do everything. */
   scopes?: readonly Scope[]
   /** Set when a signed-in browser calls. */
   sessionId?: string
@@ -25,7 +25,7 @@ export interface Caller {
   limits?: OwnLimits
   /** When the token expires, in seconds since 1970. */
   expires?: number
-  /** The request that calls. Absent in a command that works beside a server. */
+  /** The request that this caller sent. Absent in a command that works beside a server. */
   request?: Pick<Cause, 'requestId' | 'address'>
 }
 

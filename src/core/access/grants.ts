@@ -23,7 +23,7 @@ export function writeGrant(db: Database, prefix: string, grant: Grant): string {
   return `${prefix}${body}.${sign(db, prefix, body)}`
 }
 
-/** What a grant's caller has beside the grant: of the key that made it, and a name for the text. */
+/** What a grant's caller has besides the grant: the rights of the key that made it, and an id that stands for its text. */
 type Standing = Pick<Caller, 'scopes' | 'limits' | 'tokenId'>
 
 /** Throws unauthorized for a text that was not written here, has expired, or was made by a key that is no longer good. */
@@ -48,7 +48,7 @@ export function readGrant<Written extends Grant>(
 
 const SIGNING_KEY = 'token_signing_key'
 
-/** Signs a text without dots. What is signed with one prefix is not good with another. */
+/** Signs a text that has no dots. A signature made with one prefix is not valid with another. */
 export function sign(db: Database, prefix: string, body: string): string {
   let key = findSetting(db, SIGNING_KEY)
   if (!key) {

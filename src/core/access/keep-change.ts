@@ -12,13 +12,13 @@ const factOf = (caller: Caller, change: Change): AuditFact => ({
   ...change,
 })
 
-/** Keeps that a caller has changed something: call it in the transaction of the change. Throws what the database throws. */
+/** Adds the audit row of a caller's change. Call it in the transaction of that change. Throws what the database throws. */
 export const keepChange = ({ audit }: Pick<Runtime, 'audit'>, caller: Caller, change: Change): void =>
   audit.add(factOf(caller, change))
 
 /**
- * Ends or removes something in a transaction, and keeps that. When there is no room for the row, as on a full disk, it is
- * ended nevertheless, and the row waits in memory. Throws what `end` throws, which may be called twice.
+ * Ends or removes something in a transaction and adds its audit row. When there is no room for the row, as on a full disk, `end`
+ * runs nevertheless and the row waits in memory. Throws what `end` throws; `end` may be called twice.
  */
 export function keepEnd({ db, audit }: Pick<Runtime, 'db' | 'audit'>, caller: Caller, end: () => Change): void {
   try {

@@ -11,10 +11,10 @@ import { ensureTeamWithEcho } from './teams.ts'
 /** A new secret in the format of API keys. */
 export const newApiKey = (): string => secretPrefixes.apiKey + randomBytes(30).toString('base64url')
 
-/** The same in the form that E2B's clients want. */
+/** Makes the text of a new key in the form that E2B's clients accept. */
 const newE2bKey = (): string => secretPrefixes.e2bKey + randomBytes(30).toString('hex')
 
-/** What a new key is to be. */
+/** The settings of a new key. */
 type KeyWish = Pick<ApiKey, 'name' | 'expiresAt' | 'scopes' | 'limits'> & {
   /** Whether it is to have the form that E2B's clients want. */
   isForE2b?: boolean
@@ -26,7 +26,7 @@ export function createKey(db: Database, input: { team: string } & KeyWish): { ke
   return createTeamKey(db, { ...rest, teamId: ensureTeamWithEcho(db, team).id })
 }
 
-/** As `createKey`, for a team that exists. */
+/** Does what `createKey` does, for a team that exists. */
 export function createTeamKey(
   db: Database,
   { isForE2b = false, ...input }: { teamId: string } & KeyWish,

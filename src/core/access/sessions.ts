@@ -70,7 +70,10 @@ function holderOfLink(db: Database, secret: string): Holder {
   return keyId === undefined ? { teamId } : { teamId, keyId }
 }
 
-/** Makes what a link ends with that signs in once, within ten minutes. Without a key the session is the operator's own. */
+/**
+ * Makes the secret at the end of a sign-in link, which works once and within ten minutes. Without `keyId` the session is the
+ * operator's own.
+ */
 export function createSignInLink(db: Database, holder: { teamId: string; keyId?: string }): string {
   const secret = newSecret(secretPrefixes.signIn)
   insertSignInLink(db, { ...holder, hash: hashKey(secret), expiresAt: afterNow(LINK_MS) })

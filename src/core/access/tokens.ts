@@ -17,7 +17,7 @@ export function createToken(
   const { teamId, keyId } = caller
   const grant: Grant = { teamId, expires, ...scope, ...(keyId !== undefined && { keyId }) }
   const expiresAt = new Date(expires * 1000).toISOString()
-  // No row is made of a token itself.
+  // The database has no row for a token, so the audit log is the only place that knows of it.
   audit.record({
     ...{ teamId, actor: { ...causeOf(caller) }, action: 'token.created', target: {}, outcome: 'done' },
     detail: { expiresAt, ...scope },

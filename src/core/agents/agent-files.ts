@@ -70,7 +70,7 @@ const Limits = exact({
   diskMb: Type.Optional(Type.Integer({ minimum: 0 })),
 })
 
-/** At least so. */
+/** The weakest isolation that the agent's sandboxes may have. */
 export const IsolationClass = Type.Union(isolations.map(each => Type.Literal(each)))
 
 const Dollars = Type.Optional(Type.Number({ minimum: 0 }))
@@ -206,7 +206,7 @@ const findAllFaults = (value: unknown, engines: readonly string[]): Fault[] => [
   ...findLimitFaults(value),
 ]
 
-/** All fields that are wrong. */
+/** Lists all fields that are wrong. */
 function findFaults(value: unknown): Fault[] {
   const faults = new Map<string, string>()
   for (const issue of Value.Errors(AgentFile, value)) {
@@ -232,7 +232,7 @@ function findLimitFaults(value: unknown): Fault[] {
   return faultsOfLimits(Object.fromEntries(numbers)).map(([name, what]) => [`sandbox.limits.${name}`, what] as const)
 }
 
-/** As `readAgent`, for one that is sent: throws invalid_request that has each field that is wrong in `faults`. */
+/** Reads an agent from a request. Throws invalid_request that lists every wrong field in `faults`. */
 export function readSentAgent(value: unknown, engines: readonly string[]): AgentInput {
   const faults = findAllFaults(value, engines)
   const [first] = faults

@@ -17,12 +17,12 @@ import { withinOperatorChoices } from './operator-choices.ts'
 import { shownDefinition, withKeptSecrets } from './shown-definition.ts'
 import { definitionOf, filesOf, grantedLimits, saveVersion } from './versions.ts'
 
-/** What an agent is, or was at one of its versions. */
+/** An agent's definition, as it is now or as it was at one of its versions. */
 export interface ShownAgent {
   slug: string
   /** Null for an agent without versions. */
   version: number | null
-  /** Stands for what the agent is now, whichever version is shown. */
+  /** Identifies the agent's present state, whichever version is shown. It changes with every visible change of the agent. */
   revision: string
   /** As an agent file, with null in the place of each secret. */
   definition: JsonObject
@@ -30,7 +30,7 @@ export interface ShownAgent {
   variables: string[]
 }
 
-/** What an agent is to become, by somebody who saw the agent of that revision. */
+/** A new definition of an agent, sent by a caller who has read the agent at `revision`. */
 export interface AgentChange {
   revision: string
   definition: JsonObject
@@ -53,8 +53,9 @@ export function showAgent(runtime: Runtime, caller: Caller, slug: string, versio
 }
 
 /**
- * Makes an agent what a caller wants it to be: a new version, unless it is that already. Throws conflict when the agent has
- * another revision by now, invalid_request that names each wrong field, and forbidden for what only the operator may change.
+ * Gives an agent the definition that a caller wants. That makes a new version, unless the agent has this definition already.
+ * Throws conflict when the agent has another revision by now, invalid_request that names each wrong field, and forbidden for what
+ * only the operator may change.
  */
 export function editAgent(runtime: Runtime, caller: Caller, slug: string, change: AgentChange): ShownAgent {
   const { db, engines, config } = runtime
@@ -85,14 +86,14 @@ export function editAgent(runtime: Runtime, caller: Caller, slug: string, change
   })
 }
 
-/** Two that are shown alike are alike: a secret that was changed meanwhile is kept by an edit. */
+/** Agents that are shown alike have the same revision, because an edit keeps a secret that was changed meanwhile. */
 const revisionOf = (agent: Agent): string =>
   createHash('sha256')
     .update(JSON.stringify([agent.deploymentId ?? null, shownDefinition(agent.slug, agent)]))
     .digest('base64url')
     .slice(0, 22)
 
-/** The names of what is different, with those of the options and of the sandbox's settings. */
+/** Lists the names of what differs, down to single options and settings of the sandbox. */
 const changedFields = (was: AgentDefinition, is: AgentDefinition): string[] => [
   ...differing({ ...was, options: 0, sandbox: 0 }, { ...is, options: 0, sandbox: 0 }),
   ...differing(was.options, is.options).map(name => `options.${name}`),

@@ -1,4 +1,4 @@
-/** Reads a text that grows from a place on, and returns how many of its last characters may be the first ones of a value. */
+/** Searches a growing text from `start` on. Returns how many of the text's last characters may be the beginning of a value. */
 export type Finder = (text: string, start: number, onFound: (index: number, to: number) => void) => number
 
 const NONE = -1
@@ -12,11 +12,11 @@ export function createSearch(values: readonly string[]): () => Finder {
   // Each node stands for the beginning of a value; the first one is empty.
   const chars = new Uint16Array(most)
   const depths = new Int32Array(most)
-  /** The longest end of a node that is a node too. */
+  /** For each node, the node that stands for the longest proper suffix of its text. */
   const ends = new Int32Array(most)
-  /** The index of the longest value that a node ends with. */
+  /** For each node, the index of the longest value that its text ends with. */
   const found = new Int32Array(most).fill(NONE)
-  /** The child that each node had first; 0 without one. */
+  /** The child that each node got first; 0 when it has none. */
   const firsts = new Int32Array(most)
   /** The other children, by node and character: no more than there are values. */
   const others = new Map<number, number>()
@@ -50,7 +50,7 @@ export function createSearch(values: readonly string[]): () => Finder {
     return node
   }
 
-  // Character by character of all values: the end of a node is shorter, and is there before it.
+  // All values are added one character at a time, so a node's suffix, which is shorter, exists before the node.
   let growing = values.map((value, index) => ({ value, index, node: 0 }))
   for (let depth = 0; growing.length > 0; depth++) {
     for (const each of growing) {
@@ -68,7 +68,7 @@ export function createSearch(values: readonly string[]): () => Finder {
         node = step(node, text.charCodeAt(at))
         const index = found[node] ?? NONE
         if (index !== NONE) onFound(index, at + 1)
-        // Nothing longer begins so.
+        // No longer value begins with the text of this node.
         while (node !== 0 && firsts[node] === 0) node = ends[node] ?? 0
       }
       return depths[node] ?? 0

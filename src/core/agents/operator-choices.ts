@@ -17,7 +17,10 @@ export const pickStart = ({
   ...(template !== undefined && { template }),
 })
 
-/** A version of an agent with what the operator alone may decide, as the agent has it now, and isolated no weaker than that. */
+/**
+ * Returns a version of an agent with the settings that only the operator may decide as the agent has them now, and with isolation
+ * that is at least the agent's.
+ */
 export function withOperatorChoices<Version extends AgentDefinition>(
   version: Version,
   current: AgentDefinition,
@@ -34,8 +37,8 @@ export function withOperatorChoices<Version extends AgentDefinition>(
 }
 
 /**
- * A team's own change of an agent, with the operator's choices where it makes no choice. Throws forbidden for a change of these,
- * of the program of `acp`, for weaker isolation, and for a limit above the server's.
+ * Returns a team's change of an agent with the operator's settings filled in where the change leaves them out. Throws forbidden
+ * when it changes one of them or the program of `acp`, weakens the isolation, or sets a limit above the server's.
  */
 export function withinOperatorChoices<Change extends AgentDefinition>(
   change: Change,
@@ -61,7 +64,7 @@ function assertKept(field: string, asked: unknown, now: unknown): void {
   throw new ApiError('forbidden', `${field}: only the operator may change this, by threadbox agents apply`, { field })
 }
 
-/** A limit that is there already stays: of a deploy it holds as far as the server's own. */
+/** A limit above the server's may stay unchanged: where the agent was deployed, the server's own limit holds anyway. */
 function assertLimitsWithin(asked: Limits, now: Limits, most: Limits): void {
   for (const name of Object.keys(asked) as (keyof Limits)[]) {
     const [limit, bound] = [asked[name], most[name]]

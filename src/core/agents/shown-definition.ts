@@ -41,7 +41,9 @@ function isSecretUrl(text: string): boolean {
   return !url || Boolean(url.username || url.password || url.search)
 }
 
-/** The reverse: each null is what the agent has there now. Throws invalid_request where it has nothing. */
+/**
+ * Reverses `shownDefinition`: each null becomes what the agent has there now. Throws invalid_request where the agent has nothing.
+ */
 export function withKeptSecrets(shown: JsonObject, { sandbox, options }: AgentDefinition): JsonObject {
   const given = objectOf(shown.options) ?? {}
   const acp = objectOf(given.acp)
@@ -73,7 +75,7 @@ const keptServers = (servers: JsonObject, current: Readonly<Record<string, McpSe
     }),
   )
 
-/** Headers are kept for the URL that they were given for: another one would get to know them. */
+/** Headers are kept only with the URL that they were given for, because another server would learn them. */
 function keptServer(field: string, server: JsonObject, now: McpServer | undefined): JsonObject {
   const remote = now && now.type !== 'stdio' ? now : undefined
   const url = server.url === null ? remote?.url : server.url

@@ -8,7 +8,7 @@ import type { Agent, AgentDefinition, AgentInput } from '../../model/agent.ts'
 import type { Deployment, DeploymentInput, DeploymentSummary } from '../../model/deployment.ts'
 import { logAgent } from './agent-log.ts'
 
-/** What a version has beside its definition. */
+/** What a version has besides its definition. */
 export type VersionFiles = Pick<DeploymentInput, 'madeBy' | 'tools' | 'bundle' | 'template'>
 
 /** Picks what an agent is from what it is stored with. */
@@ -29,8 +29,8 @@ export const definitionOf = ({
 })
 
 /**
- * Makes an agent's next version, which it is from then on. What the agent was is kept as a version too when it was not one
- * yet; sandboxes of it stay with that, unless the operator's file is what changes it.
+ * Stores a new version of an agent and makes it the active one. When the agent had no versions, its former definition is stored
+ * as a version too; existing sandboxes stay with that one, unless the operator's file makes the change.
  */
 export const saveVersion = (db: Database, teamId: string, input: AgentInput, files: VersionFiles): Deployment =>
   inTransaction(db, () => {
@@ -48,25 +48,28 @@ export const saveVersion = (db: Database, teamId: string, input: AgentInput, fil
     return made
   })
 
-/** Sandboxes that follow the operator's file stay with the version that the agent is now: something else will change it. */
+/**
+ * Pins the sandboxes that follow the operator's file to the agent's active version, because a change that is not the operator's
+ * follows.
+ */
 export function pinToActive(db: Database, teamId: string, slug: string): void {
   const deploymentId = findAgent(db, teamId, slug)?.deploymentId
   if (deploymentId !== undefined) pinSandboxes(db, { teamId, agentSlug: slug, deploymentId })
 }
 
-/** The limits that an agent may have above the server's, after a change that is not the operator's. */
+/** The part of the operator's limits that stays in force after a change that is not the operator's. */
 export function grantedLimits({ deploymentId, sandbox, operatorLimits }: Agent): Pick<Agent, 'operatorLimits'> {
   const granted = deploymentId === undefined ? sandbox.limits : operatorLimits
   return granted ? { operatorLimits: granted } : {}
 }
 
-/** The version that an agent is now; undefined when it has none. */
+/** The agent's active version; undefined when it has no versions. */
 export const findActive = (
   db: Database,
   { deploymentId }: Pick<Agent, 'deploymentId'>,
 ): DeploymentSummary | undefined => (deploymentId === undefined ? undefined : findVersion(db, deploymentId))
 
-/** What of a version an agent has that is changed without a bundle. */
+/** Picks what an agent's next version keeps of this one when no bundle comes with the change. */
 export const filesOf = (version: DeploymentSummary | undefined): Omit<VersionFiles, 'madeBy'> => ({
   tools: version?.tools ?? [],
   ...(version?.bundle !== undefined && { bundle: version.bundle }),
@@ -74,7 +77,8 @@ export const filesOf = (version: DeploymentSummary | undefined): Omit<VersionFil
 })
 
 /**
- * Makes an agent what the operator's file says, whatever was deployed or edited. One with versions gets another one, unless
+ * Gives an agent the definition of the operator's file, whatever was deployed or edited before. An agent that has versions gets a
+ * new one, unless its definition is the same already.
  * that is what it is already.
  */
 export const applyAgent = (db: Database, teamId: string, input: AgentInput): void =>

@@ -1,6 +1,6 @@
 import { createSearch, type Finder } from './find-values.ts'
 
-/** A shorter value is no secret, and would be found everywhere. */
+/** A shorter value is no secret: it would be found everywhere. */
 const MIN_SECRET_CHARS = 4
 
 type Variables = Readonly<Record<string, string>>
@@ -56,7 +56,7 @@ export function createValueFilter(variables: Variables): ValueFilter {
   let held = ''
   /** The values in it, which do not touch each other, in their order. */
   let ranges: Range[] = []
-  /** What was shown last is a name, whose value may go on. */
+  /** Whether the text shown last is a name whose value may go on in the next piece. */
   let isInside = false
 
   const add = (range: Range) => {

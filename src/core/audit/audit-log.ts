@@ -5,12 +5,12 @@ import { messageOf } from '../../errors.ts'
 import type { AuditActor, AuditFact } from '../../model/audit.ts'
 import type { LogLevel } from '../config.ts'
 
-/** How long a row may wait for others, to share their commit, when no answer waits for it. */
+/** How long a row waits for others to share a commit, when no answer waits for the row. */
 const SHARE_MS = 10
 const RETRY_MS = 1000
-/** Rows that wait while the database takes none. */
+/** How many rows may wait while the database accepts none. */
 const MAX_WAITING = 10_000
-/** Requests that go on and have rows. */
+/** For how many unfinished requests it is remembered that they have rows. */
 const MAX_KEPT = 10_000
 
 /** Writes one line to the operator's log. */
@@ -24,20 +24,22 @@ export interface AuditLog {
   record(fact: AuditFact): void
   /** Removes and returns a recorded row that is not written yet, so that a fuller row can replace it. Returns undefined when no such row waits. */
   takeBack(isIt: (fact: AuditFact) => boolean): AuditFact | undefined
-  /** Whether a request had rows since the last call. */
+  /** Whether a request has added rows since the last call for it. */
   takeKept(requestId: string): boolean
-  /** Commits what was recorded, if the database takes it at once. Else it waits in memory, and is tried again. Never throws. */
+  /**
+   * Commits the recorded rows if the database accepts them at once. Otherwise they wait in memory for the next try. Never throws.
+   */
   flush(): void
-  /** Resolves when every recorded row is committed. Rejects with why the database takes none. */
+  /** Resolves when every recorded row is committed. Rejects with the reason why the database accepts none. */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
 export function createAuditLog(db: Database, log: WriteLine): AuditLog {
   let waiting: AuditFact[] = []
-  /** Rows that there was no room for. */
+  /** How many rows were dropped because too many waited. */
   let lost = 0
-  /** The database did not take rows: only one tries again for all. */
+  /** Whether the last try has failed: then `flush` leaves the rows to the next try of `settled`. */
   let isBehind = false
   let isTold = false
   let timer: Timer | undefined
@@ -64,7 +66,7 @@ export function createAuditLog(db: Database, log: WriteLine): AuditLog {
     }
   }
   const settleIn = (ms: number) => {
-    // What fails is logged, and tried again.
+    // A failure is logged, and the next try comes by itself.
     timer ??= setTimeout(() => void settled().catch(() => {}), ms)
   }
 
@@ -98,7 +100,7 @@ export function createAuditLog(db: Database, log: WriteLine): AuditLog {
         write()
       } catch {
         isBehind = true
-        // What fails is logged, and tried again.
+        // A failure is logged, and the next try comes by itself.
         void settled().catch(() => {})
       }
     },

@@ -12,9 +12,9 @@ import { exportedLine, readExportedLine } from './exported-line.ts'
 
 const LOOK_MS = 1000
 const BATCH = 1000
-/** The last row that a copy has: the file may be moved away by who rotates it. */
+/** The setting with the last row that was copied: the file itself may have been rotated away. */
 const COPIED = 'audit_copied'
-/** More than the longest line. */
+/** The part of the file that is read to find its last line; it is longer than the longest line. */
 const TAIL_BYTES = 1024 * 1024
 
 /** Appends each row of the chain to a file within a second, so that another program can ship it. Rows that commands beside the server write come too. */
@@ -43,7 +43,7 @@ export function startAuditCopy(
         isFailing = false
       },
       error => {
-        // A part of the rows may be in the file.
+        // Some of these rows may have reached the file.
         copied = undefined
         if (!isFailing) log(`--audit-file: ${messageOf(error)}`, 'error')
         isFailing = true
@@ -72,7 +72,7 @@ async function append(file: string, text: string): Promise<void> {
   }
 }
 
-/** The number of the row that the copy goes on after. */
+/** Finds the number of the row after which copying continues. */
 async function findBegin({ db, log }: { db: Database; log: WriteLine }, file: string): Promise<number> {
   const copied = Number(findSetting(db, COPIED) ?? 0)
   const last = await findLastCopied(file)
@@ -87,7 +87,7 @@ async function findBegin({ db, log }: { db: Database; log: WriteLine }, file: st
   return copied
 }
 
-/** The last row that a file has. A line that a crash has cut is taken off. Undefined: it has none. */
+/** Finds the last row in a file and cuts off a line that a crash has left incomplete. Undefined when the file has no row. */
 async function findLastCopied(file: string): Promise<AuditLink | undefined> {
   await mkdir(dirname(file), { recursive: true })
   const opened = await open(file, 'r+').catch(error => {

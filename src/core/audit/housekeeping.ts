@@ -9,11 +9,11 @@ import { startAuditCopy } from './copy.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
-/** How often the head is written to the operator's log. */
+/** How often the hash of the last row is written to the operator's log. */
 const HEAD_MS = 3_600_000
 /** How often rows that are too old are searched for. */
 const CUT_MS = 600_000
-/** Removed in one go, so that other requests are answered meanwhile. */
+/** How many rows one transaction removes, so that other requests are answered in between. */
 const CUT_ROWS = 2000
 
 export interface AuditParts {
@@ -23,7 +23,7 @@ export interface AuditParts {
   log: WriteLine
 }
 
-/** Keeps that a server begins, copies rows, removes old ones and logs heads; closed, keeps that the server ends. */
+/** Records that a server begins, copies rows, removes old ones and logs the last hash; `close` records that the server ends. */
 export function startAudit(parts: AuditParts, detail: { version: string }): { close(): Promise<void> } {
   const { audit, config } = parts
   audit.record({ actor: {}, action: 'server.started', target: {}, outcome: 'done', detail })
@@ -36,7 +36,7 @@ export function startAudit(parts: AuditParts, detail: { version: string }): { cl
       clearInterval(heads)
       clearInterval(cuts)
       audit.record({ actor: {}, action: 'server.stopped', target: {}, outcome: 'done' })
-      // What it rejects with is logged already.
+      // The failure is logged already.
       await audit.settled().catch(() => {})
       await copying?.close()
       logHead(parts)
@@ -44,13 +44,13 @@ export function startAudit(parts: AuditParts, detail: { version: string }): { cl
   }
 }
 
-/** Removes rows that are older than the operator keeps them. Never rejects: a failure is logged. */
+/** Removes rows that are older than the operator wants to keep. Never rejects: a failure is logged. */
 export async function cutOldAudit({ db, config, log }: Pick<AuditParts, 'db' | 'config' | 'log'>): Promise<void> {
   if (config.auditDays === 0) return
   const ageMs = config.auditDays * DAY_MS
   const before = new Date(Date.now() - ageMs).toISOString()
   try {
-    // Each cut is a row too: many at once make few of them.
+    // Each cut adds a row itself, so many old rows are cut at once.
     const begin = findAuditBegin(db)
     if (begin === undefined || Date.parse(begin) > Date.now() - ageMs - HOUR_MS) return
     while ((await writeWhenFree(db, () => cutAudit(db, before, CUT_ROWS))) === CUT_ROWS) await setImmediate()
@@ -59,7 +59,9 @@ export async function cutOldAudit({ db, config, log }: Pick<AuditParts, 'db' | '
   }
 }
 
-/** Says in the operator's log where the chain is: kept there, it shows later that nothing before it was changed. */
+/**
+ * Writes the last row's number and hash to the operator's log, from where they can prove later that no row before was changed.
+ */
 function logHead({ db, log }: AuditParts): void {
   try {
     const { seq, hash } = findAuditHead(db)

@@ -5,7 +5,7 @@ import type { AuditLog } from './audit-log.ts'
 import { createNetworkRows, type FindSandbox } from './network-rows.ts'
 import { createRequestRows } from './request-rows.ts'
 
-/** Keeps what is observed in sandboxes, and who sends requests, in the audit log. */
+/** Records in the audit log what is observed in sandboxes and which requests are sent. */
 export function keepObservations(observers: Observers, audit: AuditLog, findSandbox: FindSandbox): Disposable {
   const requests = createRequestRows(row => audit.record(row))
   const network = createNetworkRows(findSandbox, row => audit.record(row))
@@ -26,7 +26,7 @@ export function keepObservations(observers: Observers, audit: AuditLog, findSand
   }
 }
 
-/** A command that ends before the row of its begin is written has one row, with both. */
+/** A command that ends before the row of its begin is written gets one row for both. */
 function withBegin(audit: AuditLog, ended: AuditFact): AuditFact {
   const { execId } = ended.target
   const begun = audit.takeBack(({ action, target }) => action === 'exec.started' && target.execId === execId)

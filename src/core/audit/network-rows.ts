@@ -1,25 +1,31 @@
 import type { AuditFact } from '../../model/audit.ts'
 import type { Observation } from '../../model/observation.ts'
 
-/** What a sandbox's way out tells. */
+/** Observations of a sandbox's proxy. */
 type NetworkObservation = Extract<Observation, { type: 'network.decided' | 'secret.used' }>
 
-/** Finds whose environment it is; undefined for one that has no sandbox yet, or any more. */
+/** Finds the sandbox of an environment; undefined when it has none yet, or no longer. */
 export type FindSandbox = (environmentId: string) => { id: string; teamId: string } | undefined
 
 const MINUTE_MS = 60_000
-/** Rows of one environment in a minute, of decisions and of uses each, so that a program that asks without end does not fill the disk. */
+/**
+ * How many rows of decisions, and as many of uses, one environment may add in a minute: a program that asks without end must not
+ * fill the disk.
+ */
 const MAX_ROWS = 200
 
 interface Minute {
   environmentId: string
-  /** Of the row that counts the rest. */
+  /** The action of the row that counts the others. */
   action: string
   seen: Set<string>
   more: Record<string, number>
 }
 
-/** Rows of what the proxy decides and of uses of secrets: the first of its kind in a minute, then how many more there were. */
+/**
+ * Makes rows of the proxy's decisions and of uses of secrets: one for the first of its kind in a minute, then one that counts the
+ * rest.
+ */
 export interface NetworkRows {
   add(observation: NetworkObservation): void
   close(): void
@@ -69,7 +75,7 @@ const newMinute = (environmentId: string, action: NetworkObservation['type']): M
     ? { environmentId, action: 'secret.more', seen: new Set(), more: { used: 0 } }
     : { environmentId, action: 'network.more', seen: new Set(), more: { allowed: 0, refused: 0 } }
 
-/** A program inside chooses the path. */
+/** The path is cut because a program inside chooses it. */
 const MAX_PATH_CHARS = 1000
 
 function rowOf(observation: NetworkObservation) {

@@ -4,25 +4,26 @@ import type { Observation } from '../../model/observation.ts'
 type RequestEnded = Extract<Observation, { type: 'request.ended' }>
 
 const MINUTE_MS = 60_000
-/** Keys and addresses, and kinds of refusals, that are remembered for a minute. */
+/** How many keys with their addresses, and how many kinds of refusals, are remembered for a minute. */
 const MAX_SEEN = 10_000
 
-/** What reads: it changes nothing, so that its key's use is all that is kept of it. */
+/** Methods that change nothing: only the use of their key is recorded. */
 const reads = ['GET', 'HEAD', 'OPTIONS']
-/** What a program of a sandbox answers, and what does all that it does by other requests. */
+/** Routes whose requests have no row of their own: a sandbox's program answers them, or they act by further requests. */
 const isPassedOn = (route: string) => route.startsWith('/v1/sandboxes/:sandboxId/ports/') || route === '/v1/mcp'
 
 /**
- * Rows of requests: the first use of a key by an address in each minute, and every change that has no row of its own. Of
- * refusals of one kind by one key, the first in a minute, and then how many more: nobody fills the disk by what is refused.
+ * Makes rows of requests: the first use of a key from an address in each minute, and every change that has no other row. Refusals
+ * of one kind by one key get a row for the first in a minute and a row that counts the rest, so that refusals cannot fill the
+ * disk.
  */
 export interface RequestRows {
-  /** `isKept`: it has rows that say what it did. */
+  /** `isKept` says that the request has rows already, which tell what it did. */
   ended(request: RequestEnded, isKept: boolean): void
   close(): void
 }
 
-/** Refusals of a key that have the same answer. */
+/** A key's refusals that have the same answer. */
 interface Refusals {
   row: AuditFact
   more: number
@@ -47,7 +48,7 @@ export function createRequestRows(record: (row: AuditFact) => void): RequestRows
     if (seen.size < MAX_SEEN) seen.add(user)
     return true
   }
-  /** False when it is only counted. */
+  /** Returns false for a refusal that is only counted. */
   const isFirstRefusal = ({ teamId, cause: { keyId, sessionId }, method, route, status }: RequestEnded): boolean => {
     const kind = JSON.stringify([teamId, keyId, sessionId, method, route, status])
     const known = refusals.get(kind)
@@ -64,7 +65,7 @@ export function createRequestRows(record: (row: AuditFact) => void): RequestRows
   return {
     ended(request, isKept) {
       const { time, teamId, cause, method, route, status, sandboxId } = request
-      // Without a caller nothing was done. What is refused for want of a key is in the log of the operator.
+      // A request without a caller did nothing, and the operator's log has its refusal.
       if (teamId === undefined) return
       timer ??= setTimeout(end, MINUTE_MS).unref()
       const row = { time, teamId, actor: { ...cause }, target: sandboxId === undefined ? {} : { sandboxId } }

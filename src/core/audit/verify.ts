@@ -3,26 +3,26 @@ import { countAuditEver, getAuditAnchor, linkHash, listAuditAfter } from '../../
 import type { AuditHead, AuditLink } from '../../model/audit.ts'
 import { isObject, objectOf, parseJson } from '../../read/json.ts'
 
-/** A place that somebody has kept apart: the chain must still go through it. */
+/** A row's number and hash that somebody has stored elsewhere: the chain must still contain them. */
 export type KeptHead = Pick<AuditHead, 'seq' | 'hash'>
 
 export interface Verified {
-  /** How many links were looked at. */
+  /** How many links were checked. */
   count: number
-  /** Where they begin: after the links that were removed by age. */
+  /** Where the checked links begin: after those that were removed by age. */
   anchor: KeptHead
   head: KeptHead
-  /** The last cut that a link tells of. */
+  /** The last removal by age that a link tells of. */
   cut?: KeptHead
-  /** What is wrong. Empty: nothing that can be seen. */
+  /** Descriptions of what is wrong; empty when no fault was found. */
   problems: string[]
 }
 
 const BATCH = 1000
-/** Of a chain that is broken in many places the first say enough. */
+/** When a chain is broken in many places, the first ones are enough to know. */
 const MAX_PROBLEMS = 10
 
-/** Looks at each link of the chain, as of one moment: other processes may write meanwhile. */
+/** Checks each link of the chain as it was at one moment: other processes may write meanwhile. */
 export const verifyAudit = (db: Database, kept: readonly KeptHead[]): Verified =>
   db.transaction(() => {
     const anchor = getAuditAnchor(db)
@@ -37,7 +37,7 @@ export const verifyAudit = (db: Database, kept: readonly KeptHead[]): Verified =
   })()
 
 function* linksOf(db: Database): Generator<AuditLink> {
-  // Also what somebody has put before the first one.
+  // Starts below zero to find also links that somebody has put before the first one.
   for (let after = Number.NEGATIVE_INFINITY; ; ) {
     const links = listAuditAfter(db, after, BATCH)
     yield* links
@@ -47,7 +47,7 @@ function* linksOf(db: Database): Generator<AuditLink> {
   }
 }
 
-/** Looks at links in their order: of the database, or of an exported file. */
+/** Checks links in their order, from the database or from an exported file. */
 export function verifyLinks(links: Iterable<AuditLink>, anchor: KeptHead, kept: readonly KeptHead[]): Verified {
   const problems: string[] = []
   const missing = new Map(kept.map(head => [head.seq, head.hash]))

@@ -87,8 +87,8 @@ export async function startChat(
 }
 
 /**
- * Throws rate_limit_exceeded before a sandbox is made for a run that has no room. Where there is a thread already, this run may
- * take the place of another.
+ * Throws rate_limit_exceeded for a run that has no room, before a sandbox is made for it. When the thread exists already, a
+ * reached limit is no error here, because this run may take the place of another.
  */
 function assertRoomForRun(runtime: Runtime, caller: Caller, slug: string, request: ChatRequest): void {
   try {

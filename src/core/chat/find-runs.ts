@@ -43,8 +43,8 @@ export async function getRun({ db }: Runtime, caller: Caller, id: string): Promi
 const MAX_PAGE_CHARACTERS = 1024 * 1024
 
 /**
- * The chunks of a run's stream after one of them, in order, as the profile `ai-7` has them. Those of runs that ended more than a
- * week ago are gone. Throws run_not_found, also for a run that the caller may not see.
+ * Lists the chunks of a run's stream after a given one, in order and in the profile `ai-7`. The chunks of runs that ended more
+ * than a week ago are gone. Throws run_not_found, also for a run that the caller may not see.
  */
 export async function listRunEvents(
   { db }: Runtime,

@@ -19,7 +19,7 @@ export const forkThread = (
   { messageId, name = thread.name }: { messageId: string; name?: string | null },
 ): Promise<Thread> => writeWhenFree(db, () => inTransaction(db, () => copyThread(db, thread, { messageId, name })))
 
-/** The same within a transaction of the caller, into any sandbox. Without a message, all that is stored goes along. */
+/** Does the same within the caller's transaction, and into any sandbox. Without a message it copies all that is stored. */
 export function copyThread(
   db: Database,
   thread: Thread,
@@ -43,7 +43,7 @@ export interface CopyThread {
   name?: string | null
 }
 
-/** Throws invalid_request when there is no such message. */
+/** The position of a message in its thread. Throws invalid_request when there is no such message. */
 export function positionOf(db: Database, thread: Thread, messageId: string): number {
   const place = findPlace(db, thread.id, messageId)
   if (!place) throw new ApiError('invalid_request', 'messageId: no message of this thread', { field: 'messageId' })

@@ -8,12 +8,13 @@ import { assertKey, type Caller } from '../access/caller.ts'
 import { DEFAULT_TEAM } from '../access/teams.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Of the sandboxes of an agent, and of threads: those that have spent most. */
+/** How many sandboxes of an agent, and how many threads, are listed: those that have spent most. */
 const MOST_OF_A_KIND = 10
 
 /**
- * The budgets that hold for the team's calls, and what is spent of them; of sandboxes and threads those that have spent most. The
- * server's own is for the operator's keys. What a chat, or a single run, may spend is not here. Throws forbidden for a token.
+ * Lists the budgets that apply to the team's calls, with what is spent of each; for sandboxes and threads only those that have
+ * spent most. The server's own budget is listed for the operator's keys alone, and the limits of single chats and runs are not
+ * listed. Throws forbidden for a token.
  */
 export async function listBudgets(runtime: Runtime, caller: Caller): Promise<Budget[]> {
   assertKey(caller, 'see budgets')
@@ -24,7 +25,7 @@ export async function listBudgets(runtime: Runtime, caller: Caller): Promise<Bud
   ]
 }
 
-/** Null stands for the calls without a key of the database. */
+/** In the calls, null stands for a key that is not in the database. */
 function dayBudgets({ db, config }: Runtime, { teamId }: Caller): Budget[] {
   const { dayUsd, keyDayUsd } = config.models.budgets
   const from = new Date().toISOString().slice(0, 10)

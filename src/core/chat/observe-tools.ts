@@ -5,7 +5,7 @@ import type { TurnEvents } from './turn-events.ts'
 type About = Pick<Fact & { type: 'tool-call.ended' }, 'teamId' | 'sandboxId' | 'threadId' | 'runId' | 'engine'>
 type Outcome = (Fact & { type: 'tool-call.ended' })['outcome']
 
-/** Passes a turn on, and says when its tool calls begin and end. What was approved begins when it is executed. */
+/** Passes a turn's events on and reports when its tool calls begin and end. An approved call begins when it is executed. */
 export async function* observeTools(
   events: TurnEvents,
   observe: Observe,

@@ -14,9 +14,12 @@ export interface RunPlace {
   thread: Thread
   /** The API key that asked. */
   keyId?: string
-  /** Absent when the run's time has come without a request. */
+  /** Absent when a waiting run begins by itself, without a request. */
   cause?: Cause
-  /** The run's part of what its caller may have under way. Absent for a run that no request has started: that is counted too. */
+  /**
+   * The place that the run takes among its caller's open runs. Absent for a run that no request has started; that run is counted
+   * too.
+   */
   slot?: Disposable
 }
 

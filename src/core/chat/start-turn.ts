@@ -76,7 +76,9 @@ export function startTurn(runtime: Runtime, place: RunPlace, request: RunRequest
   return run
 }
 
-/** Counts a run that goes on with what was asked earlier, for its key and end user. It is not refused: nobody would ask again. */
+/**
+ * Counts a run that continues an earlier request, for its key and end user. It is never refused, because nobody would ask again.
+ */
 function countRun({ limits }: Runtime, { teamId }: Sandbox, thread: Thread, keyId: string | undefined): Disposable {
   return limits.openAnyway('runs', { teamId, ...(keyId !== undefined && { keyId }) }, thread.externalUserId)
 }
@@ -116,7 +118,7 @@ function asOfSandbox(db: Database, current: Agent, { deploymentId }: Sandbox): A
   if (deploymentId === undefined || deploymentId === current.deploymentId) return current
   const deployment = findDeployment(db, deploymentId)
   if (deployment?.agentId !== current.id) return current
-  // What the version leaves out, as a model, is not the present one's either.
+  // A setting that the version leaves out, such as a model, is not taken from the present agent either.
   const { model: _, systemPrompt: __, ...rest } = current
   return { ...rest, ...withOperatorChoices(deployment.definition, current) }
 }

@@ -18,7 +18,7 @@ export async function stopSandbox(runtime: Runtime, sandbox: Sandbox, caller: Ca
   }
   await noteStops(runtime)
   const stopping = async () => stopQueues(runtime, listThreadsWithQueue(db, sandbox.id), 'keep')
-  // What the database does not take is said at the end: nothing goes on for want of it.
+  // Everything is stopped first; an error of the database is thrown at the end.
   const stored = await Promise.allSettled([stopping(), runs.cancel(sandbox.id)])
   await environment.pause()
   const { id: sandboxId, teamId } = sandbox

@@ -97,7 +97,7 @@ export async function cancelStream(
   const threads = threadIds(runtime, caller, sandbox, { threadId, others })
   const stopped = threads.includes(undefined) ? withQueue : withQueue.filter(id => threads.includes(id))
   const stopping = async () => stopQueues(runtime, stopped, queue)
-  // Nothing goes on because the database does not take that the queue stops.
+  // The runs are cancelled even when the database cannot store that the queue stops.
   const [held, ...ended] = await Promise.allSettled([
     stopping(),
     ...threads.map(each => runtime.runs.cancel(sandbox.id, each)),
@@ -109,8 +109,8 @@ export async function cancelStream(
 }
 
 /**
- * Lists the given thread, all threads (as undefined), or of those with a run, the youngest first, and the others the ones that
- * an end user may see.
+ * Lists the ids of the given thread, or of all threads when it is undefined: those with a run first, youngest first, then the
+ * others that an end user may see.
  */
 function threadIds(
   runtime: Runtime,

@@ -29,7 +29,7 @@ export const listVisibleThreads = (
 /** How many threads are read at once. */
 const THREADS = 500
 
-/** Pages of all threads that the caller may see, newest first, or of those before one. */
+/** Yields pages of all threads that the caller may see, newest first; with `before`, only those that are older than it. */
 export function* visibleThreadPages(runtime: Runtime, caller: Caller, sandbox: Sandbox, before?: string) {
   for (let from = before; ; ) {
     const page = listVisibleThreads(runtime, caller, sandbox, {

@@ -40,7 +40,7 @@ export interface ChatTurn {
   steering?: RunSteering
   /** The API key that asked. */
   keyId?: string
-  /** Absent when the turn has begun without a request. */
+  /** Absent when the turn began without a request. */
   cause?: Cause
 }
 

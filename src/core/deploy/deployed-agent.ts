@@ -73,7 +73,7 @@ export function deployedAgent(
   }
 }
 
-/** The isolation that a deploy's sandboxes have at least, by what is known before its bundle is loaded. */
+/** The least isolation of a deploy's sandboxes, as far as it is known before the bundle is loaded. */
 export const isolationOfDeploy = (
   { metadata, sandboxConfig }: Pick<Deployed, 'metadata' | 'sandboxConfig'>,
   found: Agent | undefined,
@@ -82,7 +82,10 @@ export const isolationOfDeploy = (
   return isIsolation(isolation) ? isolation : undefined
 }
 
-/** No weaker than it was. What is no class is told by the check of the whole agent. */
+/**
+ * The stronger of what the deploy asks for and what the agent had. A text that names no class is returned as it is: the check of
+ * the whole agent refuses it.
+ */
 const isolationIn = ({ isolation }: JsonObject, found: Agent | undefined): unknown =>
   isolation === undefined || isIsolation(isolation) ? strongestOf(isolation, found?.sandbox.isolation) : isolation
 

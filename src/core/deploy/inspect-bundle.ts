@@ -26,7 +26,7 @@ export interface Inspection {
   env: Readonly<Record<string, string>>
   /** The agent that is deployed anew: its sandboxes' own beginning is this one's. */
   sandbox: AgentSandbox | undefined
-  /** The bundle is somebody's program: it is isolated as the agent's sandboxes are to be. */
+  /** The bundle is somebody else's program, so it is isolated as the agent's sandboxes will be. */
   isolation: Isolation | undefined
   /** The agent that a description makes; its engine is asked whether it can run in such a sandbox. */
   toAgent(description: JsonObject | undefined): Pick<AgentInput, 'engine' | 'options'>

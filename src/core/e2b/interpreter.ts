@@ -4,16 +4,16 @@ import type { Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 import { listProcesses, startProcess, useProcesses } from '../sandboxes/processes.ts'
 
-/** What starts it, in a template that has it. */
+/** The program that starts the code interpreter, in templates that have one. */
 const PROGRAM = '/opt/code-interpreter/start'
 const NAME = 'code-interpreter'
-/** From its start to its port being open. */
+/** How long the interpreter may take to open its port. */
 const START_MS = 30_000
 const LOOK_MS = 50
 
 /**
- * Starts what runs code in a sandbox, unless it runs. `closed`: it has ended, or did not open its port in time; `absent`: the sandbox
- * has no such program. Throws as `startProcess` does.
+ * Starts a sandbox's code interpreter unless it runs. Returns `closed` when it has ended or did not open its port in time, and
+ * `absent` when the sandbox has no such program. Throws as `startProcess` does.
  */
 export async function startInterpreter(
   runtime: Runtime,

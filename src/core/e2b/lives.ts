@@ -9,9 +9,9 @@ import type { Sandbox } from '../../model/sandbox.ts'
 import type { E2bLives, Runtime } from '../runtime.ts'
 import { removeSandbox } from '../sandboxes/sandboxes.ts'
 
-/** The clock may be set, and another process may change the database. */
+/** The longest pause between looks: the clock may be set, and another process may change the database. */
 const LOOK_MS = 60_000
-/** After a failure, as on a full disk. */
+/** How long the next try waits after a failure, such as a full disk. */
 const FAILED_MS = 5000
 
 /** Ends sandboxes of E2B's clients when their time is up. */
@@ -93,7 +93,7 @@ export function createE2bLives(runtimeOf: () => Runtime): E2bLives {
   }
 }
 
-/** Ends a sandbox whose time is up, as its client wanted. Does nothing when it has more time by now. */
+/** Ends a sandbox whose time is up in the way that its client chose. A sandbox that has got more time by now goes on. */
 async function endE2bSandbox(runtime: Runtime, sandboxId: string): Promise<void> {
   const { db, e2b } = runtime
   await e2b.inTurn(sandboxId, async () => {
@@ -106,11 +106,11 @@ async function endE2bSandbox(runtime: Runtime, sandboxId: string): Promise<void>
   })
 }
 
-/** What is under way in the sandbox is cut, its processes end, and its files stay. Call it in the sandbox's turn. */
+/** Pauses a sandbox: its open work is cut off, its processes end, and its files stay. Call it in the sandbox's turn. */
 export async function pause(runtime: Runtime, sandbox: Sandbox, each: E2bSandbox): Promise<void> {
   const { db, environments, e2b } = runtime
   const store = (row: E2bSandbox) => writeWhenFree(db, () => saveE2bSandbox(db, row))
-  // Stored first: nothing is begun there from now on.
+  // The pause is stored first, so that nothing new begins there.
   await store({ ...each, pausedAt: new Date().toISOString() })
   try {
     e2b.cut(sandbox.id)

@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts'
 import type { E2bNetwork } from '../../model/e2b-sandbox.ts'
 import { isWithin, parseAddress, type Range } from '../../read/addresses.ts'
 
-/** Rules in E2B's words. Absent lists say nothing. */
+/** Network rules as E2B's API has them. An absent list changes nothing. */
 export interface NetworkWish {
   allowOut?: readonly string[] | undefined
   denyOut?: readonly string[] | undefined
@@ -47,9 +47,9 @@ export function readNetwork({ allowOut = [], denyOut = [], allowInternetAccess =
 }
 
 interface Target {
-  /** As this server's rules have it. */
+  /** The target in the form of this server's rules. */
   text: string
-  /** Absent: it is a name. */
+  /** Absent when the target is a name. */
   range?: Range
 }
 
@@ -70,7 +70,7 @@ function readTarget(field: string, text: string): Target {
   return { text: format(range), range }
 }
 
-/** The same addresses by ranges of which none is within another. */
+/** Returns ranges that cover the same addresses, none within another. */
 function disjoint(ranges: readonly Range[]): Range[] {
   const sorted = ranges.toSorted(
     (one, other) =>
@@ -86,7 +86,7 @@ function disjoint(ranges: readonly Range[]): Range[] {
   return kept
 }
 
-/** The parts of a range that are in none of these. One after the other: there may be very many. */
+/** Yields the parts of a range that none of `holes` covers, one after the other, because there may be very many. */
 function* without(range: Range, ranges: readonly Range[]): Generator<Range, void> {
   if (ranges.some(each => each.bits <= range.bits && isWithin(range, each))) return
   const inside = ranges.filter(each => each.bits > range.bits && isWithin(each, range))

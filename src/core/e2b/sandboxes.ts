@@ -33,11 +33,11 @@ export interface E2bRequest
     'template' | 'metadata' | 'timeoutMs' | 'onEnd' | 'resumes' | 'isPrivate' | 'maskedHost' | 'network'
   > {
   envs: Record<string, string>
-  /** The rules of this server that `network` stands for. */
+  /** The same rules in this server's form. */
   rules: { networkAllowOut?: string[]; networkDenyOut?: string[] }
 }
 
-/** Makes a sandbox, which ends by itself. Throws not_found for an unknown template, and as `createSandbox` does. */
+/** Makes a sandbox that ends by itself. Throws not_found for an unknown template, and as `createSandbox` does. */
 export async function createE2bSandbox(
   runtime: Runtime,
   caller: Caller,
@@ -62,7 +62,7 @@ export async function createE2bSandbox(
   return { sandbox, e2b: made }
 }
 
-/** Throws sandbox_not_found for one of another team, and for one that no client of E2B's made. */
+/** Throws sandbox_not_found for a sandbox of another team, and for one that was not made by a client of E2B's. */
 export function getE2bSandbox(runtime: Runtime, caller: Caller, id: string): KnownSandbox {
   const sandboxId = readE2bId(id)
   const e2b = sandboxId === undefined ? undefined : findE2bSandbox(runtime.db, sandboxId)
@@ -70,14 +70,14 @@ export function getE2bSandbox(runtime: Runtime, caller: Caller, id: string): Kno
   return { sandbox: getSandbox(runtime, caller, e2b.sandboxId), e2b }
 }
 
-/** A page of what the caller's team has. */
+/** Lists a page of the sandboxes of the caller's team. */
 export const listOwnE2bSandboxes = (runtime: Runtime, caller: Caller, page: E2bPage): KnownSandbox[] =>
   listE2bSandboxes(runtime.db, caller.teamId, page).map(e2b => ({
     e2b,
     sandbox: getSandbox(runtime, caller, e2b.sandboxId),
   }))
 
-/** Works on a sandbox while nothing else changes it. Throws as `getE2bSandbox` does. */
+/** Changes a sandbox while no other change of it goes on. Throws as `getE2bSandbox` does. */
 const change = <Result>(
   runtime: Runtime,
   caller: Caller,
@@ -86,7 +86,7 @@ const change = <Result>(
 ): Promise<Result> =>
   runtime.e2b.inTurn(getE2bSandbox(runtime, caller, id).sandbox.id, async () => {
     const { db, e2b } = runtime
-    // Another change may have ended it meanwhile.
+    // An earlier change may have removed it.
     const known = getE2bSandbox(runtime, caller, id)
     return await work(known, async row => {
       await writeWhenFree(db, () =>
@@ -101,18 +101,18 @@ const change = <Result>(
     })
   })
 
-/** What a client that connects wants. */
+/** What a client asks for when it connects. */
 export interface ConnectRequest {
-  /** Absent: the sandbox's own. */
+  /** Absent for the sandbox's own time to live. */
   timeoutMs?: number
-  /** Refuse a sandbox that runs. */
+  /** Whether to refuse a sandbox that runs. */
   isOnlyPaused?: boolean
   onEnd?: E2bSandbox['onEnd']
 }
 
 /**
- * Gives a client a sandbox, which runs when this resolves. A paused one starts and gets a new time to live; one that runs gets
- * more time, and never less. Throws conflict for one that runs where only a paused one is wanted.
+ * Connects a client to a sandbox, which runs when this resolves. A paused sandbox starts with a new time to live; a running one
+ * gets more time, and never less. Throws conflict for a running one when `isOnlyPaused` is set.
  */
 export const connectE2bSandbox = (
   runtime: Runtime,
@@ -132,7 +132,7 @@ export const connectE2bSandbox = (
     return { ...known, wasPaused }
   })
 
-/** A sandbox that runs ends so long after now. Throws sandbox_not_found for a paused one. */
+/** Sets when a running sandbox ends, counted from now. Throws sandbox_not_found for a paused one. */
 export const setE2bTimeout = (
   runtime: Runtime,
   caller: Caller,
@@ -146,25 +146,25 @@ export const setE2bTimeout = (
     return save({ ...e2b, timeoutMs, endsAt: wanted })
   })
 
-/** Throws conflict for one that is paused already. */
+/** Throws conflict for a sandbox that is paused already. */
 export const pauseE2bSandbox = (runtime: Runtime, caller: Caller, id: string): Promise<void> =>
   change(runtime, caller, id, async ({ sandbox, e2b }) => {
     if (e2b.pausedAt !== undefined) throw new ApiError('conflict', 'The sandbox is paused already.')
     await pause(runtime, sandbox, e2b)
   })
 
-/** Removes all of it. What is under way there is cut first. */
+/** Removes a sandbox wholly. Its open work is cut off first. */
 export const removeE2bSandbox = (runtime: Runtime, caller: Caller, id: string): Promise<void> =>
   change(runtime, caller, id, async ({ sandbox }) => {
     runtime.e2b.cut(sandbox.id)
     await removeSandbox(runtime, sandbox, caller)
   })
 
-/** What became of each fork that was asked for. */
+/** The result of each fork that was asked for: a sandbox, or the error that prevented it. */
 export type E2bFork = KnownSandbox | { error: ApiError }
 
 /**
- * Makes sandboxes of one moment of a sandbox that runs, each with a time to live of its own. Single forks may fail. Throws as
+ * Makes several sandboxes from one moment of a running sandbox, each with its own time to live. Single forks may fail. Throws as
  * `forkSandbox` does.
  */
 export async function forkE2bSandbox(
@@ -186,7 +186,7 @@ export async function forkE2bSandbox(
   return made.forks.map(fork => ('error' in fork ? fork : getE2bSandbox(runtime, caller, fork.sandbox.id)))
 }
 
-/** Replaces its network rules at once. Throws sandbox_not_found for a paused one. */
+/** Replaces a running sandbox's network rules at once. Throws sandbox_not_found for a paused one. */
 export const setE2bNetwork = (
   runtime: Runtime,
   caller: Caller,
@@ -202,8 +202,8 @@ export const setE2bNetwork = (
   })
 
 /**
- * Finds the sandbox that a request to one of its ports is for. With `wakes`, a paused one whose client wanted that is started.
- * Undefined for one that does not run.
+ * Finds the sandbox that a request to one of its ports is for. With `wakes`, starts a paused one if its client allowed that.
+ * Undefined when the sandbox does not run.
  */
 export async function reachE2bSandbox(
   runtime: Runtime,
@@ -230,7 +230,7 @@ export async function reachE2bSandbox(
   })
 }
 
-/** A use starts an environment that does not run. */
+/** Any use starts an environment that does not run. */
 async function start({ environments }: Runtime, sandbox: Sandbox): Promise<void> {
   const environment = await environments.get(sandbox)
   await environment.files.info('/')

@@ -8,12 +8,12 @@ import type { Runtime } from '../runtime.ts'
 /** What a new sandbox of a template is made of. */
 export type TemplateStart = { agent: string; base?: string } | { snapshot: string }
 
-/** E2B's own template without anything in it. Here it is what sandboxes start from. */
+/** E2B's own template that contains nothing. Here it stands for the base of new sandboxes. */
 const PLAIN = 'base'
-/** Each team has it, and it needs no model. */
+/** The agent of sandboxes without a template of their own: every team has it, and it needs no model. */
 const PLAIN_AGENT = 'echo'
 
-/** Names as E2B has them: with a team before and a tag after, both of which mean nothing here. */
+/** Cuts E2B's team prefix and tag from a name: this server has neither. */
 const nameOf = (template: string): string => template.replace(/^[a-z0-9][a-z0-9_-]*\//, '').replace(/:default$/, '')
 
 /** A template is an agent of the team, `base`, a base that was added here, or a snapshot. Throws not_found. */

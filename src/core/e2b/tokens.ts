@@ -8,10 +8,10 @@ import { assertUsable, callerOf } from '../access/keys.ts'
 import type { Runtime } from '../runtime.ts'
 import { readE2bId, toE2bId } from './ids.ts'
 
-/** What a token opens: the commands and files of a sandbox, or its private ports. */
+/** What a token is for: `access` for the commands and files of a sandbox, `traffic` for its private ports. */
 export type TokenKind = 'access' | 'traffic'
 
-/** A sandbox that somebody may use, and as whom. */
+/** A sandbox that a request may use, and the caller it acts as. */
 export interface Opened {
   sandboxId: string
   caller: Caller
@@ -20,24 +20,24 @@ export interface Opened {
 const prefixes = { access: secretPrefixes.e2bAccess, traffic: secretPrefixes.e2bTraffic } as const
 
 /**
- * Makes the token of a sandbox for a key, or for the configured one. It is good for as long as both are. The text alone says which
- * sandbox it opens: the files of old clients come with nothing else.
+ * Makes the token of a sandbox for a key, or for the configured key. It is valid as long as the sandbox and the key are. Its text
+ * alone names the sandbox, because old clients send nothing else when they ask for files.
  */
 export function writeE2bToken({ db }: Pick<Runtime, 'db'>, kind: TokenKind, sandboxId: string, keyId = ''): string {
   const body = `${toE2bId(sandboxId)}${keyId.replaceAll(/[_-]/g, '')}`
   return `${prefixes[kind]}${body}.${sign(db, prefixes[kind], body)}`
 }
 
-/** Undefined for a token that was not made here, or is not good any more. */
+/** Undefined for a token that this server did not make, or that is no longer valid. */
 export function readE2bToken(runtime: Runtime, kind: TokenKind, token: string): Opened | undefined {
   const place = readPlace(runtime, kind, token)
   return place && openFor(runtime, place.sandboxId, place.keyId)
 }
 
-/** Whether there is such a sandbox, whosever it is. */
+/** Whether there is such a sandbox in any team. */
 export const isE2bSandbox = ({ db }: Runtime, sandboxId: string): boolean => findE2bTeam(db, sandboxId) !== undefined
 
-/** The id of the sandbox that a token of this server opened, which is gone. */
+/** The id of the sandbox that one of this server's tokens opened, when that sandbox is gone. */
 export function findGone(runtime: Runtime, token: string): string | undefined {
   const { sandboxId } = readPlace(runtime, 'access', token) ?? {}
   return sandboxId === undefined || findE2bTeam(runtime.db, sandboxId) !== undefined ? undefined : sandboxId
@@ -55,9 +55,9 @@ function readPlace({ db }: Runtime, kind: TokenKind, token: string): { sandboxId
 export interface SignedFile {
   path: string
   operation: 'read' | 'write'
-  /** Absent: the client named none. */
+  /** Absent when the client named no user. */
   user?: string
-  /** Seconds since 1970, as they stand in the link. */
+  /** Seconds since 1970, as written in the link. */
   expires?: string
 }
 
@@ -67,12 +67,12 @@ export function signFile({ path, operation, user = '', expires }: SignedFile, to
   return `v1_${new Bun.CryptoHasher('sha256').update(text).digest('base64').replaceAll('=', '')}`
 }
 
-/** So many tokens are tried before others have their turn. */
+/** How many tokens are tried before other work gets its turn. */
 const STEP = 250
 
 /**
- * Finds the sandbox of a signed link, which names none: every token is tried, those of the youngest sandboxes first. With
- * `sandboxId` that sandbox's alone. Undefined when no token fits.
+ * Finds the sandbox of a signed link. A link without `sandboxId` names no sandbox, so every token is tried, those of the youngest
+ * sandboxes first. Undefined when no token fits.
  */
 export async function openBySignature(
   runtime: Runtime,
@@ -93,7 +93,7 @@ export async function openBySignature(
   }
 }
 
-/** '' is the configured key. */
+/** The key id '' stands for the configured key. */
 function openFor({ db, config }: Runtime, sandboxId: string, keyId: string): Opened | undefined {
   const teamId = findE2bTeam(db, sandboxId)
   if (teamId === undefined) return undefined
@@ -108,7 +108,7 @@ function openFor({ db, config }: Runtime, sandboxId: string, keyId: string): Ope
   return { sandboxId, caller: callerOf(key) }
 }
 
-/** A visitor of a public port. Undefined for a sandbox whose ports need a token, and for one that is not there. */
+/** Opens a public port for a visitor. Undefined for a sandbox whose ports need a token, and for one that does not exist. */
 export function openPublicly({ db }: Runtime, sandboxId: string): Opened | undefined {
   const teamId = findE2bSandbox(db, sandboxId)?.isPrivate === false ? findE2bTeam(db, sandboxId) : undefined
   return teamId === undefined ? undefined : { sandboxId, caller: { teamId, scopes: ['sandboxes'] } }

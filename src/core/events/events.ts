@@ -13,18 +13,18 @@ const KEPT_EVENTS = 100_000
 export interface EventRequest {
   types?: readonly string[]
   sandboxId?: string
-  /** The last event that the reader has; absent: it begins with what comes next. */
+  /** The last event that the reader has; absent when it wants only later ones. */
   after?: number
 }
 
-/** What a reader of events gets: events, a place to begin from, the word that some are lost, or nothing for a while. */
+/** What a reader of events gets: an event, a place to begin from, the message that events were lost, or a heartbeat. */
 export type EventStep =
   | { kind: 'events'; events: readonly TeamEvent[] }
   | { kind: 'start'; at: number }
   | { kind: 'lost'; at: number }
   | { kind: 'silence' }
 
-/** What happens in the caller's team, within a token's scope, for as long as it is read. */
+/** Yields what happens in the caller's team, within a token's scope, until the reader stops. */
 export async function* followEvents(
   { db, events }: Pick<Runtime, 'db' | 'events'>,
   { teamId, token }: Caller,
@@ -43,7 +43,7 @@ export async function* followEvents(
     ...(token?.userId !== undefined && { userId: token.userId }),
   }
   for (;;) {
-    // Taken first: what is stored meanwhile is found by the next round.
+    // The newest id is read first, so that the next round finds what is stored meanwhile.
     const { newest } = findEventRange(db)
     const found = listEvents(db, { ...filter, after: at })
     const last = found.at(-1)?.id ?? at

@@ -1,13 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { findEventRange } from '../../db/events.ts'
 
-/** How late a reader may be. Another process may have made the change, so the database is looked at. */
+/** How late a reader may hear of an event. Another process may have made it, so the database is polled. */
 const LOOK_MS = 200
 const HEARTBEAT_MS = 15_000
 
-/** Wakes everyone who follows what happens, with one timer while there is anyone. */
+/** Wakes all readers of events, with one timer as long as there are readers. */
 export interface EventFeed {
-  /** Resolves to true when there are events after this one, to false when it is time for a heartbeat. */
+  /** Resolves to true when there are events after `than`, and to false when it is time for a heartbeat. */
   later(than: number): Promise<boolean>
   close(): void
 }

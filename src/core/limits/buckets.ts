@@ -1,15 +1,15 @@
 import type { LimitValue } from '../../model/limit.ts'
 import { createRecent } from './recent.ts'
 
-/** Token buckets by subject: each holds as many tokens as its limit counts, and is filled again within the limit's while. */
+/** Token buckets by subject: each holds as many tokens as its limit counts, and fills up again within the limit's period. */
 export interface Buckets {
-  /** How many milliseconds it is until the subject has a token again; 0: it has one now. */
+  /** How many milliseconds remain until the subject has a token; 0 when it has one now. */
   waitMs(subject: string, limit: LimitValue): number
-  /** Takes a token, also one that is not there: a debt is paid before the next one. Returns how many are left. */
+  /** Takes a token even when none is left: the debt is paid off before the next one. Returns how many are left. */
   take(subject: string, limit: LimitValue): number
 }
 
-/** The least that is known at once. A bucket that is forgotten is full again. */
+/** How many subjects are remembered at least. A forgotten bucket counts as full. */
 const SUBJECTS = 20_000
 
 interface Bucket {
@@ -17,7 +17,7 @@ interface Bucket {
   at: number
 }
 
-/** No timers: a bucket is filled when it is looked at. Of many subjects it keeps those that were seen last. */
+/** Makes buckets without timers: a bucket is filled when it is looked at. When there are too many, those seen last are kept. */
 export function createBuckets(now: () => number = () => performance.now(), subjects = SUBJECTS): Buckets {
   const known = createRecent<Bucket>(subjects)
 

@@ -3,34 +3,34 @@ import { networkOf } from './network.ts'
 import { createRecent } from './recent.ts'
 import { failuresRefusal } from './refusals.ts'
 
-/** Slows down who tries keys. */
+/** Slows down callers who guess keys. */
 export interface Failures {
   /**
-   * Call it before a credential is looked at. Undefined: at once. After some failures of its address a credential waits for its
-   * turn, each longer than the one before; throws rate_limit_exceeded when that takes too long. A credential that was good
-   * at this address before never waits: others of its address may have failed.
+   * Call it before a credential is checked. Returns undefined when the check may be made at once. After some failures from its
+   * address a credential waits for its turn, each longer than the one before; throws rate_limit_exceeded when that takes too
+   * long. A credential that was valid from this address before never waits, because somebody else there may have failed.
    */
   admit(address: string | undefined, credential: string, signal: AbortSignal): Promise<void> | undefined
   passed(address: string | undefined, credential: string): void
   failed(address: string | undefined, credential: string): void
 }
 
-/** How long the first credential after too many failures waits. Each one after it waits twice as long. */
+/** How long the first credential after too many failures waits. Each later one waits twice as long. */
 const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 30_000
-/** A request that would be held for longer is refused. */
+/** A request that would wait longer is refused instead. */
 const HELD_MS = 1000
-/** Held requests of all addresses. */
+/** How many requests may wait, of all addresses together. */
 const MAX_HELD = 1000
-/** Of so many addresses failures are known, and of so many pairs of address and credential that they were good. */
+/** How many addresses are remembered with their failures, and how many pairs of address and credential as valid. */
 const ADDRESSES = 10_000
 const CREDENTIALS = 10_000
 
 interface Tried {
-  /** Failures that are not yet forgiven, which the limit's rate does one by one. */
+  /** Failures that are not forgiven yet; they are forgiven one by one at the limit's rate. */
   count: number
   at: number
-  /** When the next credential is looked at. */
+  /** When the next credential may be checked. */
   freeAt: number
 }
 
@@ -55,7 +55,7 @@ const systemClock: FailuresClock = {
     }),
 }
 
-/** `limit`: failures of one address that have no consequence. An IPv6 address stands for its network of 64 bits. */
+/** `limit` says how many failures of one address have no consequence. An IPv6 address stands for its network of 64 bits. */
 export function createFailures(limit: LimitValue, { now, sleep } = systemClock): Failures {
   const tried = createRecent<Tried>(ADDRESSES)
   const good = createRecent<true>(CREDENTIALS)
@@ -74,7 +74,7 @@ export function createFailures(limit: LimitValue, { now, sleep } = systemClock):
     return undefined
   }
 
-  /** Returns how long a credential has to wait for its turn, and takes the turn. Throws when that is too long. */
+  /** Takes the next turn of an address and returns how long the credential waits for it. Throws when that is too long. */
   function takeTurn(each: Tried): number {
     const over = Math.ceil(each.count - limit.count)
     const startsAt = Math.max(now(), each.freeAt)

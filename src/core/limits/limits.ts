@@ -7,7 +7,7 @@ import { openRefusal, rateRefusal } from './refusals.ts'
 /** What a caller may have open at once. */
 export type OpenName = 'runs' | 'execs' | 'streams'
 
-/** What is known of a caller, as far as it is counted. */
+/** What is known of a caller for counting. */
 export interface CountedCaller {
   teamId: string
   keyId?: string
@@ -23,11 +23,11 @@ export interface Limits {
   /** Counts a request. Throws rate_limit_exceeded, and counts nothing, when one of the caller's limits is reached. */
   request(caller: CountedCaller): void
   /**
-   * Counts something as open until it is disposed of. Throws rate_limit_exceeded when one of the caller's limits is reached.
-   * `userId`: the end user for whom a key acts.
+   * Counts something as open until the result is disposed of. Throws rate_limit_exceeded when one of the caller's limits is
+   * reached. `userId` is the end user for whom a key acts.
    */
   open(name: OpenName, caller: CountedCaller, userId?: string): Disposable
-  /** The same for what must go on: it is counted, also above a limit. */
+  /** Counts work that must go on as open, even above a limit. */
   openAnyway(name: OpenName, caller: CountedCaller, userId?: string): Disposable
 }
 
@@ -45,7 +45,7 @@ export function createLimits(server: Readonly<Record<LimitName, LimitValue>>, no
   const buckets = createBuckets(now)
   const holds = createHolds()
 
-  /** The limits that hold for a caller, each with its subject. What has no limit now is counted too: it may get one. */
+  /** Finds the limits of a caller, each with its subject. Subjects without a limit are counted too, because they may get one. */
   function find(name: 'requests' | OpenName, caller: CountedCaller, userId = caller.token?.userId): Counted[] {
     const found: Counted[] = []
     for (const subject of subjects) {

@@ -3,8 +3,8 @@ import type { LimitName, LimitTexts, LimitValue, OwnLimits } from '../../model/l
 import { formatLimit, keySubjects, parseLimits } from './parse.ts'
 
 /**
- * The limits of a key that a caller makes: those asked for, and the caller's own where none is. Throws invalid_request for one that
- * is no limit of a key, or is above what the caller has.
+ * Returns the limits of a key that a caller makes: the requested ones, and the caller's own where none is requested. Throws
+ * invalid_request for one that is no limit of a key, or that exceeds the caller's.
  */
 export function narrowLimits(
   asked: LimitTexts,
@@ -29,7 +29,7 @@ function parse(asked: LimitTexts): OwnLimits {
   }
 }
 
-/** A rate is above another when it gives more in the same while, or more at once. */
+/** A rate exceeds another when it allows more per period, or more at once. */
 function isAbove(value: LimitValue, most: LimitValue): boolean {
   if (most.count === 0) return false
   if (value.count === 0) return true

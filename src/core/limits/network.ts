@@ -2,7 +2,7 @@ import { parseAddress } from '../../read/addresses.ts'
 
 const NETWORK_BITS = 64n
 
-/** What stands for an address where callers are counted: one customer has all addresses of an IPv6 network of 64 bits. */
+/** Returns the text by which an address is counted: one customer has all addresses of an IPv6 network of 64 bits. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const parsed = parseAddress(address)

@@ -11,7 +11,7 @@ import { didYouMean } from '../../read/closest.ts'
 
 const periodsMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** Which names a list of limits may have: those of these subjects. A name without a subject is that of the first one that has it. */
+/** The subjects that a list of limits may name. A name without a subject means the first of these that has such a limit. */
 export type LimitSubjects = readonly LimitSubject[]
 
 /** The limits that a key may have on its own. */
@@ -51,7 +51,7 @@ export function parseLimits(given: readonly string[] | LimitTexts, subjects: Lim
   return Object.fromEntries(parsed.map(({ name, value }) => [name, value]))
 }
 
-/** What was stored by this server or another version of it: a limit that this one does not know limits nothing. */
+/** Reads stored limits. This or another version wrote them, so an unknown limit is ignored. */
 export function readLimits(stored: LimitTexts): OwnLimits {
   const own: OwnLimits = {}
   for (const [name, text] of Object.entries(stored)) {
@@ -62,7 +62,7 @@ export function readLimits(stored: LimitTexts): OwnLimits {
   return own
 }
 
-/** As `--limit` takes it: `5/s`, `2`. */
+/** Writes a limit as `--limit` takes it: `5/s`, `2`. */
 export function formatLimit({ count, periodMs }: LimitValue): string {
   const unit = Object.entries(periodsMs).find(([, ms]) => ms === periodMs)?.[0]
   return unit === undefined || count === 0 ? String(count) : `${count}/${unit}`
@@ -71,7 +71,7 @@ export function formatLimit({ count, periodMs }: LimitValue): string {
 export const formatLimits = (own: OwnLimits): LimitTexts =>
   Object.fromEntries(Object.entries(own).map(([name, value]) => [name, formatLimit(value)]))
 
-/** What the server has without any setting. */
+/** The limits of a server without any settings. */
 export const defaultLimits = (): Record<LimitName, LimitValue> => {
   const texts = limits.map(each => [nameOfLimit(each), each.default] as const)
   return parseLimits(Object.fromEntries(texts), allSubjects) as Record<LimitName, LimitValue>

@@ -2,7 +2,7 @@ import { ApiError } from '../../errors.ts'
 import type { LimitName, LimitValue } from '../../model/limit.ts'
 import { formatLimit } from './parse.ts'
 
-/** When a caller may try again, in seconds: the server cannot know when a run, a stream or a sandbox ends. */
+/** How many seconds a caller is told to wait: the server cannot know when a run, a stream or a sandbox ends. */
 const OPEN_SECONDS = 1
 const KEPT_SECONDS = 60
 
@@ -24,20 +24,20 @@ const openWords: Readonly<Record<string, string>> = {
 const subjectOf = (limit: LimitName) => subjectWords[limit.split('.')[0] ?? ''] ?? ''
 const nameOf = (limit: LimitName) => limit.split('.')[1] ?? ''
 
-/** Too many in a while. `waitMs`: until there is room for one. */
+/** The refusal of too many requests in a period. `waitMs` is the time until there is room for one. */
 export const rateRefusal = (limit: LimitName, value: LimitValue, waitMs: number): ApiError => {
   const seconds = Math.ceil(waitMs / 1000)
   const message = `${subjectOf(limit)} may send ${formatLimit(value)} requests; try again in ${seconds} s.`
   return refusal(limit, value, seconds, message)
 }
 
-/** Too many at once. */
+/** The refusal of too many things at once. */
 export const openRefusal = (limit: LimitName, value: LimitValue): ApiError => {
   const what = openWords[nameOf(limit)] ?? nameOf(limit)
   return refusal(limit, value, OPEN_SECONDS, `${subjectOf(limit)} has ${value.count} ${what}, and can have no more.`)
 }
 
-/** More than the team may keep. `what`: as `sandboxes`, or `MB of files`. */
+/** The refusal of more than the team may keep. `what` is text such as `sandboxes` or `MB of files`. */
 export const keptRefusal = (limit: LimitName, value: LimitValue, what: string): ApiError =>
   refusal(
     limit,
@@ -46,7 +46,7 @@ export const keptRefusal = (limit: LimitName, value: LimitValue, what: string): 
     `${subjectOf(limit)} has ${value.count} ${what}, and can have no more: remove some.`,
   )
 
-/** Too many failed authentications from one address. */
+/** The refusal after too many failed authentications from one address. */
 export const failuresRefusal = (value: LimitValue, waitMs: number): ApiError => {
   const seconds = Math.ceil(waitMs / 1000)
   const message = `Too many keys from this address were refused; try again in ${seconds} s.`

@@ -6,11 +6,11 @@ import type { LimitName, LimitValue } from '../../model/limit.ts'
 import { readLimits } from './parse.ts'
 import { keptRefusal } from './refusals.ts'
 
-/** What teams may keep. */
+/** Checks how much teams may keep. */
 export interface TeamLimits {
-  /** Throws rate_limit_exceeded when the team has as many as it may have. */
+  /** Throws rate_limit_exceeded when the team has its most of this already. */
   assertRoom(teamId: string, what: TeamCount): void
-  /** The same for a sandbox that is to be made: it counts until its row is there, or until it is disposed of. */
+  /** Checks the same for a sandbox that will be made, and counts it until its row exists or the result is disposed of. */
   holdSandbox(teamId: string): Disposable
 }
 
@@ -25,7 +25,7 @@ const words: Readonly<Record<TeamCount, string>> = {
 }
 
 export function createTeamLimits(db: Database, server: Readonly<Record<LimitName, LimitValue>>): TeamLimits {
-  /** Sandboxes that are being made. */
+  /** How many sandboxes are being made, by team. */
   const making = createHolds()
 
   function assertRoom(teamId: string, what: TeamCount): void {

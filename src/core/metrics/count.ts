@@ -6,7 +6,7 @@ import { createCounter, createHistogram, type Family } from './series.ts'
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const EXEC_SECONDS = [...REQUEST_SECONDS, 600]
 const RUN_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
-// These three are the conventions' own.
+// The OpenTelemetry conventions prescribe these three.
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
 const MODEL_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power)
 const FIRST_CHUNK_SECONDS = [
@@ -22,7 +22,7 @@ export interface Counts {
 
 const model = ['gen_ai.operation.name', 'gen_ai.provider.name', 'gen_ai.request.model']
 
-/** Labels come from this program, its operator, or models that have answered. They hold no ids and no user's text. */
+/** Labels come only from this program, its operator, and models that have answered. They never hold ids or a user's text. */
 export function createCounts(engines: ReadonlySet<string>): Counts {
   const series = createSeries()
   const known = createKnownModels()
@@ -34,7 +34,7 @@ export function createCounts(engines: ReadonlySet<string>): Counts {
       switch (seen.type) {
         case 'request.ended': {
           const { method, route, status, durationMs } = seen
-          // What a program of a sandbox answers is its own choice.
+          // A sandbox's program chooses this status, so only its class is shown.
           const shown = route.includes('/ports/') ? `${Math.floor(status / 100)}xx` : String(status)
           series.requests.add([method, route, shown])
           series.requestSeconds.add([method, route], durationMs / 1000)

@@ -8,7 +8,7 @@ import { type Family, gauge, type Point } from './series.ts'
 const MB = 1024 * 1024
 const one = (value: number): Point[] => [{ labels: [], value }]
 
-/** How the server stands now. */
+/** The server's present state as figures. */
 export async function serverFamilies(runtime: Runtime): Promise<Family[]> {
   const { runs, spares, loop, egress } = runtime
   const { active, readers } = runs.count()

@@ -2,7 +2,10 @@ import type { ModelCall } from '../../model/usage.ts'
 
 const MAX_MODELS = 100
 
-/** Names for a label: those of models that have answered. A caller can ask for any word, but no provider answers by it. */
+/**
+ * Remembers the names of models that have answered, for a label. A caller can ask for any name, but no provider answers to an
+ * invented one.
+ */
 export function createKnownModels() {
   const known = new Set<string>()
   return {

@@ -4,7 +4,7 @@ import { serverFamilies } from './figures.ts'
 import { processFamilies } from './process-figures.ts'
 import type { Family } from './series.ts'
 
-/** Counts what these observers get from now on. */
+/** Counts what these observers report from now on. */
 export function createMetrics(
   { observers, engines }: Pick<Runtime, 'observers' | 'engines'>,
   getRuntime: () => Runtime,

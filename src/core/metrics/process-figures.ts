@@ -4,7 +4,7 @@ import { type Family, gauge, type Point } from './series.ts'
 const about = (name: string, help: string, unit: string) => ({ name, help, unit, labelNames: [] })
 const one = (value: number): Point[] => [{ labels: [], value }]
 
-/** What this process uses, by the names that Prometheus' own libraries have. */
+/** The resources that this process uses, under the names of Prometheus' own libraries. */
 export async function processFamilies(): Promise<Family[]> {
   const { user, system } = process.cpuUsage()
   const [descriptors, limits] = await Promise.all([

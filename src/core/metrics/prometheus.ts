@@ -1,9 +1,9 @@
 import type { Family, Point } from './series.ts'
 
-/** The type of what `prometheusText` returns. */
+/** The content type of what `prometheusText` returns. */
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** What Prometheus reads. Names are translated as the OpenTelemetry specification says. */
+/** Writes figures in the text format that Prometheus reads. Names are translated as the OpenTelemetry specification says. */
 export const prometheusText = (families: readonly Family[]): string =>
   families
     .filter(({ points }) => points.length > 0)

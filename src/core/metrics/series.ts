@@ -2,25 +2,25 @@
 export interface Family {
   name: string
   help: string
-  /** Of OpenTelemetry: `s`, `By`, `USD`, or in braces what is counted. */
+  /** A unit of OpenTelemetry: `s`, `By`, `USD`, or what is counted, in braces. */
   unit: string
   kind: 'counter' | 'gauge' | 'histogram'
   labelNames: readonly string[]
   points: readonly Point[]
-  /** Of a histogram: the upper bound of each bucket but the last. */
+  /** For a histogram: the upper bound of each bucket but the last. */
   bounds?: readonly number[]
 }
 
 export interface Point {
-  /** In the order of the family's names. */
+  /** Label values, in the order of the family's names. */
   labels: readonly string[]
-  /** A histogram's is its sum. */
+  /** The number; for a histogram, the sum. */
   value: number
-  /** Of a histogram: how many fell into each bucket. */
+  /** For a histogram: how many values fell into each bucket. */
   counts?: readonly number[]
 }
 
-/** What a series of numbers is. */
+/** The description of a series of numbers. */
 export type About = Pick<Family, 'name' | 'help' | 'unit' | 'labelNames'>
 
 /** Numbers that grow as things happen. */
@@ -30,7 +30,9 @@ export interface Series {
   family(): Family
 }
 
-/** Labels come from short lists. Should one not, the rest counts together: nobody fills the memory by inventing words. */
+/**
+ * Labels come from short lists. Beyond this many, the rest is counted together, so that invented names cannot fill the memory.
+ */
 const MAX_POINTS = 2000
 const OTHER = 'other'
 
@@ -72,5 +74,5 @@ function createPoints<Kept>(make: (labels: readonly string[]) => Kept) {
   return { of, all: () => [...kept.values()] }
 }
 
-/** A number as it is now. */
+/** A family of numbers as they are now. */
 export const gauge = (about: About, points: readonly Point[]): Family => ({ ...about, kind: 'gauge', points })

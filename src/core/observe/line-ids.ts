@@ -11,10 +11,10 @@ export interface LineIds {
   teamId?: string
 }
 
-/** Finds what lines of the log are about: the ids that they name, and those that belong to these. */
+/** Finds what a line of the log is about: the ids in it, and the ids of what those belong to. */
 export interface LineIdFinder {
   of(line: string, given?: LineIds): LineIds
-  /** Learns from now on which request began a run, and where things are. */
+  /** Learns from now on which request began a run, and the team, sandbox and thread of what is observed. */
   learn(from: { db: Database; observers: { subscribe(listener: (seen: Observation) => void): Disposable } }): void
 }
 
@@ -27,7 +27,7 @@ const names = {
   team: 'teamId',
   env: 'environmentId',
 }
-/** A line has few, and its first ones say what it is about. */
+/** The part of a line that is searched: ids stand near its beginning. */
 const MAX_LINE = 2000
 const MAX_KEPT = 10_000
 
@@ -47,7 +47,7 @@ export function createLineIds(): LineIdFinder {
     try {
       return findLogPlace(db, named)
     } catch {
-      // The line may say that the database is locked, or broken.
+      // The line may report that the database is locked or broken.
       return undefined
     }
   }

@@ -4,7 +4,10 @@ import type { Observation, Observe } from '../../model/observation.ts'
 /** Hands each event of this process to the metrics, the traces and the audit log. */
 export interface Observers {
   observe: Observe
-  /** Calls the listener with each observation, at once. What it throws is logged. It must not wait for anything. */
+  /**
+   * Calls the listener with each observation, at once. An error of the listener is logged. The listener must not wait for
+   * anything.
+   */
   subscribe(listener: (observation: Observation) => void): Disposable
 }
 

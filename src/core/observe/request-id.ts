@@ -1,4 +1,4 @@
 import { newId } from '../../db/id.ts'
 
-/** A name for one request, for its answer and for everything that it causes. */
+/** Makes an id for one request, which its answer and everything that it causes carry. */
 export const newRequestId = (): string => newId('req')

@@ -5,8 +5,8 @@ import type { EnvironmentPlace } from '../../model/environment.ts'
 import type { Runtime } from '../runtime.ts'
 
 /**
- * Removes an environment that has no sandbox. Never rejects: a failure is logged, and what is left is removed by the next
- * start, because the note that it was begun stays.
+ * Removes an environment that has no sandbox. Never rejects: a failure is logged. The note that the environment was begun stays,
+ * so the next start removes what is left.
  */
 export async function abandonEnvironment(runtime: Runtime, place: EnvironmentPlace): Promise<void> {
   try {
@@ -17,7 +17,7 @@ export async function abandonEnvironment(runtime: Runtime, place: EnvironmentPla
   }
 }
 
-/** Notes that an environment is gone. When the note cannot be written, as on a full disk, the next start removes it. */
+/** Stores that an environment is gone. When that fails, as on a full disk, the next start removes the environment again. */
 export const noteGone = ({ db, log }: Runtime, environmentId: string): Promise<void> =>
   writeWhenFree(db, () => settleEnvironment(db, environmentId)).catch(error =>
     log(`${environmentId}: ${messageOf(error)}`),

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime.ts'
 type Backends = Pick<Runtime, 'config' | 'backends'>
 
 /**
- * The backend of a new sandbox that must be isolated at least so: the first one of the server's that is strong enough. Throws
+ * Chooses the backend of a new sandbox: the first of the server's that isolates at least as strongly as all of `asked`. Throws
  * conflict that says what the server has.
  */
 export function chooseBackend(runtime: Backends, ...asked: readonly (Isolation | undefined)[]): string {
@@ -22,7 +22,7 @@ export function chooseBackend(runtime: Backends, ...asked: readonly (Isolation |
   return name
 }
 
-/** Throws conflict for a backend, or an environment of it, that is weaker than what is asked for. */
+/** Throws conflict for a backend, or one of its environments, that isolates more weakly than asked for. */
 export function assertIsolation(
   runtime: Backends,
   place: { backend: string; environment?: Environment },
@@ -45,13 +45,16 @@ export async function assertReady({ readyBackends, backends }: Runtime, name: st
   throw new ApiError('sandbox_unavailable', `The backend ${name} (${isolation}) is not ready: ${trouble}.`)
 }
 
-/** How an environment is isolated, or those of a backend that say nothing else. Undefined for a backend that is not here. */
+/**
+ * The isolation of an environment, or of a backend's environments in general. Undefined for a backend that this server does not
+ * have.
+ */
 export const isolationOf = (
   { backends }: Pick<Runtime, 'backends'>,
   { backend, environment }: { backend: string; environment?: Environment },
 ): Isolation | undefined => environment?.isolation ?? backends.get(backend)?.isolation
 
-/** The same of a sandbox, as it was made. Null: unknown. */
+/** The isolation that a sandbox was made with; null when it is not known. */
 export const classOf = (
   runtime: Pick<Runtime, 'backends'>,
   sandbox: Pick<Sandbox, 'backend' | 'isolation'>,

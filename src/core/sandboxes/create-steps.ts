@@ -4,15 +4,15 @@ import { createValueFilter, withoutValues } from '../agents/without-values.ts'
 
 /** What happens while a sandbox is made. */
 export type CreateStep =
-  /** The next part of the create has begun. `number` and `of` count set-up commands. */
+  /** The next stage of the create has begun. `number` and `of` count set-up commands. */
   | { type: 'stage'; stage: 'environment' | 'archive' | 'files' }
   | { type: 'stage'; stage: 'setup'; number: number; of: number }
-  /** What goes on within the stage. The next one replaces it, so that one may be left out. */
+  /** Progress within the stage. The next report replaces it, so a reader may miss one. */
   | ({ type: 'progress' } & CreateProgress)
-  /** What the set-up command of the stage prints. */
+  /** Output of the stage's set-up command. */
   | { type: 'stdout' | 'stderr'; data: string }
 
-/** Takes each step. A set-up command waits for what it has printed to be taken. */
+/** Takes each step. A set-up command waits until its output was taken. */
 export type OnCreateStep = (step: CreateStep) => void | Promise<void>
 
 /** Passes on what a command prints as steps, with the names of variables in place of their values. */

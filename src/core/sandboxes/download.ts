@@ -22,9 +22,9 @@ export async function downloadFile(
 }
 
 /**
- * A directory as a tar archive, made by the sandbox's own tar at the pace of its reader. Of the root, /proc, /sys and /dev come
- * empty: the kernel makes up what they hold as it is read. The stream breaks when tar fails on the way. The sandbox is in use
- * until it ends, breaks or is cancelled. Throws file_not_found, and invalid_request for a file.
+ * Streams a directory as a tar archive, which the sandbox's own tar makes at its reader's pace. Of the root, /proc, /sys and /dev
+ * come empty, because the kernel makes up their contents as they are read. The stream breaks when tar fails on the way. The
+ * sandbox is in use until the stream ends, breaks or is cancelled. Throws file_not_found, and invalid_request for a file.
  */
 export async function downloadDirectory(
   runtime: Runtime,

@@ -4,7 +4,7 @@ import { pickStart } from '../agents/operator-choices.ts'
 import type { Config } from '../config.ts'
 import type { EnvironmentStart } from '../runtime.ts'
 
-/** What a new environment of an agent is made of. Without one: by the configuration alone. */
+/** The settings of a new environment of an agent; without an agent, those of the configuration alone. */
 export function toStart(
   { backend, limits: most }: Pick<Config, 'backend' | 'limits'>,
   agent?: Pick<Agent, 'sandbox' | 'deploymentId' | 'operatorLimits'>,
@@ -16,8 +16,8 @@ export function toStart(
 }
 
 /**
- * A version of an agent gets no more than the operator gives a sandbox, or gave this agent: its zero, for no limit, is the
- * operator's limit.
+ * Keeps a version's limits within those that the operator gives every sandbox, or gave this agent. In a version zero does not
+ * mean no limit: it means the operator's limit.
  */
 const capLimits = (asked: Limits, most: Limits, own: Limits): Limits =>
   Object.fromEntries(

@@ -17,9 +17,9 @@ export function createEnvironments(
   const holds = createHolds()
   /** Since `takeHeld` was last asked. */
   let held = new Set<string>()
-  /** Those that ran at the last `handStopped`. */
+  /** The environments that ran at the last `handStopped`. */
   let running = new Set<string>()
-  /** Those that have stopped and were not stored since. */
+  /** The environments that have stopped and whose stop is not stored yet. */
   let stopped = new Set<string>()
   const handInTurn = createLock()
   const backendOf = (name: string): Backend => {

@@ -5,7 +5,7 @@ import type { Environment, EnvironmentSpec } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
 import { abandonEnvironment, noteGone } from './abandon-environment.ts'
 
-/** Takes a spare, or makes an environment. Until it has its sandbox, a sweep may erase it. Throws disk_full. */
+/** Takes a spare, or makes an environment. A sweep may erase it until it has a sandbox. Throws disk_full. */
 export async function getEnvironment(
   runtime: Runtime,
   spec: Omit<EnvironmentSpec, 'id' | 'onProgress'> & { backend: string },
@@ -33,7 +33,7 @@ export async function getEnvironment(
     await noteGone(runtime, place.environmentId)
     throw error
   })
-  // A spare of a snapshot would wait for one sandbox alone.
+  // A spare made from a snapshot would fit sandboxes of that snapshot only.
   if (spec.snapshot === undefined) spares.wasAsked(spec)
   return { environment, isSpare: false }
 }

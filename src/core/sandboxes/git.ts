@@ -20,8 +20,8 @@ export interface CloneRequest {
 }
 
 /**
- * Git answers its question for a password by its own environment: the token, or what stands for it, is in no argument, in no
- * remote, and nothing that runs later has it.
+ * Git takes the password from its own environment. So the token, or its placeholder, is in no argument and in no remote, and no
+ * program that runs later has it.
  */
 const credentials = `-c credential.helper= -c credential.helper='!f() { test "$1" = get || return 0; echo username="$THREADBOX_GIT_USER"; echo password="$${TOKEN_VARIABLE}"; }; f'`
 
@@ -54,7 +54,7 @@ fi`
 
 type CloneRuntime = Pick<Runtime, 'egress' | 'trust' | 'environments' | 'backends'>
 
-/** As `clone`, and says that it was done. */
+/** Clones a repository and adds the audit row. */
 export async function cloneRepository(
   runtime: CloneRuntime & Pick<Runtime, 'observers'>,
   use: Pick<SandboxUse, 'sandbox' | 'environment'>,
@@ -77,8 +77,9 @@ export async function cloneRepository(
 }
 
 /**
- * Clones a repository into a sandbox. A token is not there where this server ends TLS for it. Throws git_clone_failed with git's
- * own output, and with the proxy's reason when the proxy has refused git, which prints a bare 403 then.
+ * Clones a repository into a sandbox. Where this server ends TLS for the host, the sandbox gets a placeholder in place of the
+ * token. Throws git_clone_failed with git's own output, and with the proxy's reason when the proxy has refused git, which then
+ * prints a bare 403.
  */
 async function clone(
   runtime: CloneRuntime,
@@ -96,7 +97,7 @@ async function clone(
     await using lent = await lendToken(runtime, sandbox, url, token)
     result = await run({ ...toEnv(lent?.placeholder ?? token), ...lent?.env })
     for (const word of lent?.words ?? []) result.stderr = result.stderr.replaceAll(word, '***')
-    // Programs inside may trust it: they have roots of their own.
+    // The sandbox's programs have their own roots, and may trust a host that this server does not trust.
     if (result.exitCode !== 0 && lent?.isDistrusted()) result = await run(toEnv(token))
   }
   if (result.exitCode !== 0) {
@@ -112,7 +113,7 @@ async function clone(
 
 const toEnv = (password: string) => ({ THREADBOX_GIT_USER: 'x-access-token', [TOKEN_VARIABLE]: password })
 
-/** Runs git once. Its words name the path that was asked for. */
+/** Runs git once. Its error output names the path that was asked for. */
 async function runGit(
   environment: Environment,
   { url, path = HOME, token, depth, branch }: CloneRequest,

@@ -5,23 +5,23 @@ import type { Runtime } from '../runtime.ts'
 import { makePlaceholder } from '../secrets/placeholder.ts'
 import { bundleFor } from '../trust/put-trust.ts'
 
-/** A token that git inside can use at one host, until this is disposed of, and that nothing inside has. */
+/** A token that git in a sandbox can use at one host until this is disposed of, without having it. */
 export interface LentToken extends AsyncDisposable {
-  /** What git gives as the password. */
+  /** The password that git sends in place of the token. */
   placeholder: string
-  /** Variables of git's. */
+  /** Variables that configure git. */
   env: Record<string, string>
-  /** What is worth nothing to a reader of git's output. */
+  /** Texts that are removed from git's output, because they mean nothing to its reader. */
   words: readonly string[]
-  /** Whether the host was not reached because this server does not trust its certificate. */
+  /** Whether a connection failed because this server does not trust the host's certificate. */
   isDistrusted(): boolean
 }
 
 const HTTPS_PORT = 443
 
 /**
- * What git and git-lfs ask for to read a repository, wherever the host has it. Who can read git's environment could use what it
- * has: neither to write nor at the host's API.
+ * The requests with which git and git-lfs read a repository, on any host. Another program that learns the placeholder can neither
+ * write nor use the host's API.
  */
 const reading = {
   methods: ['GET', 'POST'],
@@ -29,8 +29,8 @@ const reading = {
 }
 
 /**
- * Lends a token to git inside for one host by https. Undefined where this server does not end TLS: for plain http, an address, a
- * server inside, and on a backend whose sandboxes reach the network by themselves.
+ * Lends a token to git in a sandbox, for one host and by https. Undefined where this server does not end TLS: for plain http, for
+ * an address, for a server inside the sandbox, and on a backend whose sandboxes reach the network by themselves.
  */
 export async function lendToken(
   { trust, environments, backends, egress }: Pick<Runtime, 'trust' | 'environments' | 'backends' | 'egress'>,
@@ -83,19 +83,19 @@ export async function lendToken(
 
 export const TOKEN_VARIABLE = 'THREADBOX_GIT_TOKEN'
 
-/** No other failure: a program inside can break a connection off, and would have git given the token. */
+/** Matches no other failure: a program inside could break connections off to make this server give the token to git. */
 const isUntrusted = (reason = '') =>
   /^no safe connection to it: .*\b(?:UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)\b/.test(
     reason,
   )
 
-/** Git asks the proxy with the pass, whatever other proxy it is configured with. */
+/** Makes git use the proxy with the pass, whatever other proxy it is configured with. */
 function proxyVariables(pass: string, envs: Readonly<Record<string, string>>): Record<string, string> {
   const proxy = `http://clone:${pass}@${PROXY_HOST}:${PROXY_PORT}`
   const count = Number(envs.GIT_CONFIG_COUNT ?? 0) || 0
   return {
     ...{ HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: '', no_proxy: '' },
-    // It would wait to be asked for the pass.
+    // Without this, git would wait until the proxy asks for the pass.
     GIT_HTTP_PROXY_AUTHMETHOD: 'basic',
     GIT_CONFIG_COUNT: String(count + 1),
     [`GIT_CONFIG_KEY_${count}`]: 'http.proxy',

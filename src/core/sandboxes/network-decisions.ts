@@ -4,13 +4,13 @@ import type { NetworkRules, Sandbox } from '../../model/sandbox.ts'
 import type { Runtime } from '../runtime.ts'
 import { layersOf } from './networks.ts'
 
-/** A decision, and what would have to change beside the sandbox's own lists. */
+/** A decision about a connection, and what besides the sandbox's own lists stands in its way. */
 export interface ShownDecision extends Decision {
-  /** Of a refusal: why its host and port on the sandbox's own list would not let it out. Absent when that is enough. */
+  /** For a refusal: why the sandbox's own list cannot allow this host and port. Absent when an entry there is enough. */
   obstacle?: string
 }
 
-/** What was decided about the connections of a sandbox, the latest first. */
+/** Lists the decisions about a sandbox's connections, latest first. */
 export function listDecisions(runtime: Runtime, sandbox: Sandbox): ShownDecision[] {
   return runtime.egress.decisions(sandbox.environmentId).map(decision => {
     const obstacle = decision.isAllowed ? undefined : findObstacle(runtime, sandbox, decision)
@@ -27,7 +27,7 @@ function findObstacle({ config }: Runtime, { network }: Sandbox, decision: Decis
   return denialBy([...(agent ? [agent] : []), withTarget(own, decision)])
 }
 
-/** A sandbox's own lists when a target is allowed by its name and port, a name by itself, and no longer refused by them. */
+/** A sandbox's own lists with a target allowed (by name and port, or by the name alone) and no longer denied. */
 function withTarget({ allowOut, denyOut = [] }: NetworkRules, { host, port, isName }: Decision): NetworkRules {
   const rule = isName ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   return { ...(allowOut && { allowOut: [...allowOut, rule] }), denyOut: denyOut.filter(text => text !== rule) }

@@ -53,7 +53,10 @@ export function narrowNetwork(caller: Caller, options: AgentOptions, request: Ne
   return { ...(agent && { agent }), ...(own && { own }) }
 }
 
-/** The network of a sandbox that is made of another one: as that one's, with the lists that the request replaces. Throws as `narrowNetwork` does. */
+/**
+ * The network of a sandbox that is copied from another: the other's network, with the lists of the request in place of its own.
+ * Throws as `narrowNetwork` does.
+ */
 export function networkOfCopy(caller: Caller, { agent, own }: SandboxNetwork, request: NetworkRequest): SandboxNetwork {
   if (request.networkAllowOut || request.networkDenyOut) assertMayNarrow(caller)
   const rules = mergeRules(request, own ?? {})
@@ -129,7 +132,7 @@ function assertMayNarrow({ token }: Caller): void {
   if (token) throw new ApiError('forbidden', 'A token cannot set the network rules of a sandbox.')
 }
 
-/** Lists of rules as the proxy reads them. Throws for a rule that is wrong. */
+/** Compiles lists of rules for the proxy. Throws for a rule that is wrong. */
 export const layersOf = (lists: readonly NetworkRules[]): Layer[] =>
   lists.map(({ allowOut, denyOut = [] }) => ({
     ...(allowOut && { allow: parseRules(allowOut) }),

@@ -10,7 +10,7 @@ interface Work {
   cause?: Cause
 }
 
-/** Keeps a command itself, when the operator wants that. No observation has it. */
+/** Records the text of a command, when the operator wants that. Observations do not contain it. */
 export function noteCommand({ config, audit }: Runtime, work: Work, command: string | readonly string[]): void {
   if (!config.auditCommands) return
   const { teamId, cause, ...target } = work

@@ -4,12 +4,12 @@ import { insertStops } from '../../db/events.ts'
 import { messageOf } from '../../errors.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Those whose last try has failed: it is tried each second, and to say so once is enough. */
+/** Databases whose last try has failed: tries come every second, and one line in the log is enough. */
 const failing = new WeakSet<Database>()
 
 /**
- * Stores an event for each sandbox that runs no more, whatever has stopped it. Never rejects: when it begins to fail, and
- * when that is over, is logged, and the next call stores what this one could not.
+ * Stores an event for each sandbox that has stopped, whatever the reason. Never rejects: the first failure and the recovery are
+ * logged, and the next call stores what this one could not.
  */
 export async function noteStops({ db, environments, log }: Runtime): Promise<void> {
   try {

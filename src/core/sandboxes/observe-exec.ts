@@ -6,7 +6,7 @@ import type { Environment, SpawnOptions } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
 import { noteCommand } from './note-command.ts'
 
-/** Whose command it is: a caller's, or that of an agent in a run. */
+/** Who runs the command: a caller, or an agent in a run. */
 interface Origin {
   sandbox: Pick<Sandbox, 'id' | 'teamId'>
   cause?: Cause
@@ -15,7 +15,7 @@ interface Origin {
 
 type End = Pick<Fact & { type: 'exec.ended' }, 'outcome' | 'exitCode'>
 
-/** Says that a command begins. The result says how it ended. */
+/** Reports that a command begins. Call the result to report how it ended. */
 export function beginExec(runtime: Runtime, { sandbox, ...origin }: Origin, command: SpawnOptions['command']) {
   const { observe } = runtime.observers
   const begunAtMs = performance.now()
@@ -25,17 +25,17 @@ export function beginExec(runtime: Runtime, { sandbox, ...origin }: Origin, comm
   return (end: End) => observe({ type: 'exec.ended', ...about, ...end, durationMs: performance.now() - begunAtMs })
 }
 
-/** Of a program with arguments, of them with the character U+0000 between. */
+/** Hashes a command. The words of a program with arguments are joined by U+0000. */
 export const hashCommand = (command: SpawnOptions['command']): string =>
   new Bun.CryptoHasher('sha256').update(typeof command === 'string' ? command : command.join('\0')).digest('hex')
 
-/** How a command ended that threw this. */
+/** Names the outcome of a command that ended with this error. */
 export function outcomeOf(error: unknown): 'timeout' | 'aborted' | 'failed' {
   if (error instanceof ApiError && error.code === 'command_timeout') return 'timeout'
   return error instanceof Error && error.name === 'AbortError' ? 'aborted' : 'failed'
 }
 
-/** The same environment, whose commands are observed. */
+/** Returns the environment with its commands observed. */
 export function observeSpawns(runtime: Runtime, environment: Environment, origin: Origin): Environment {
   const spawn: Environment['spawn'] = async options => {
     const ended = beginExec(runtime, origin, options.command)
@@ -51,7 +51,7 @@ export function observeSpawns(runtime: Runtime, environment: Environment, origin
       throw error
     }
   }
-  // Of whatever class a backend makes its environments.
+  // A proxy is needed because a backend may use any class for its environments.
   return new Proxy(environment, {
     get(target, name) {
       if (name === 'spawn') return spawn

@@ -3,7 +3,7 @@ import type { Cause } from '../../model/observation.ts'
 import type { Environment, EnvironmentFiles } from '../../plugin-api/index.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Whose work is observed. `runId`: an agent's engine does it. */
+/** Who does the observed work. `runId` is set when an agent's engine does it. */
 export interface Work {
   teamId: string
   sandboxId: string
@@ -11,7 +11,7 @@ export interface Work {
   cause: Cause
 }
 
-/** The environment, with each change of a file observed as this work's. */
+/** Returns the environment with each change of a file reported as this work's. */
 export const observeFiles = (runtime: Runtime, work: Work, environment: Environment): Environment =>
   withMembers(environment, { files: observedFiles(runtime, work, environment.files) })
 

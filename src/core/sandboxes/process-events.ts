@@ -8,12 +8,15 @@ import type { Sandbox } from '../../model/sandbox.ts'
 import type { EnvironmentProcesses, ProcessExit, ProcessInfo } from '../../plugin-api/index.ts'
 import type { Log, ProcessEvents } from '../runtime.ts'
 
-/** No process has put out so much: a read from here waits for the end, and takes nothing from other readers. */
+/** An offset that no process reaches: a read from there waits for the process's end and takes no output from other readers. */
 const BEYOND_ALL_OUTPUT = Number.MAX_SAFE_INTEGER
-/** Between reads of a backend that does not wait. */
+/** The pause between reads on a backend that does not wait for output. */
 const PAUSE_MS = 1000
 
-/** Events of processes, for the runtime. Nothing here fails a request but what stores a begin or a removal. */
+/**
+ * Makes the events of processes for the runtime. A request fails only when the start or the removal of a process cannot be
+ * stored.
+ */
 export function createProcessEvents(db: Database, log: Log): ProcessEvents {
   const closed = new AbortController()
   /** The processes of each sandbox whose end is waited for. */
@@ -26,7 +29,7 @@ export function createProcessEvents(db: Database, log: Log): ProcessEvents {
 
   async function followToEnd(sandbox: Sandbox, processes: EnvironmentProcesses, pid: number): Promise<void> {
     const pids = followed.get(sandbox.id) ?? new Set()
-    // A guest that was taken over may name other ones with each list.
+    // After a restart, a guest may list other processes under the same ids.
     if (pids.has(pid) || pids.size === MAX_PROCESSES) return
     followed.set(sandbox.id, pids.add(pid))
     try {
@@ -50,7 +53,7 @@ export function createProcessEvents(db: Database, log: Log): ProcessEvents {
   return {
     async started(sandbox, processes, info) {
       await store('process.started', sandbox, { pid: info.pid })
-      // Also when it has ended by now: its end gets an event all the same.
+      // A process that has ended by now is followed too: its end gets an event all the same.
       follow(sandbox, processes, [withoutExit(info)])
     },
     follow,
@@ -61,7 +64,7 @@ export function createProcessEvents(db: Database, log: Log): ProcessEvents {
 
 const withoutExit = ({ exit: _, ...info }: ProcessInfo): ProcessInfo => info
 
-/** The exit of a process. Undefined when it was killed with its sandbox, or removed, and after an abort. */
+/** Waits for a process's exit. Undefined when it was killed with its sandbox, when it was removed, and after an abort. */
 export async function untilExit(
   processes: EnvironmentProcesses,
   pid: number,

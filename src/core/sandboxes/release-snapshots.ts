@@ -5,12 +5,12 @@ import { removeUnusedBundles } from '../agents/bundles.ts'
 import type { Runtime } from '../runtime.ts'
 
 /**
- * Removes the files of the snapshots that are removed, as far as no sandbox shares them. Never rejects: a failure is logged, and
- * tried again when the next sandbox or snapshot is removed, and at the next start.
+ * Removes the files of removed snapshots, unless a sandbox still shares them. Never rejects: a failure is logged, and tried again
+ * when the next sandbox or snapshot is removed, and at the next start.
  */
 export async function releaseSnapshots(runtime: Runtime): Promise<void> {
   const { db, backends, log } = runtime
-  // The newest first: it may be all that shares an older one.
+  // The newest comes first, because it may be the only one that shares an older one.
   for (const { id, backend, bundle } of listRemovedSnapshots(db)) {
     try {
       const snapshots = backends.get(backend)?.snapshots

@@ -32,19 +32,19 @@ export interface SandboxRequest extends NetworkRequest {
   files?: Record<string, string>
   envs?: Record<string, string>
   setup?: string[]
-  /** The base that it starts from, in place of its agent's. */
+  /** The base that the sandbox starts from, in place of its agent's. */
   base?: string
-  /** Another process finds the sandbox by it. A team has it once. */
+  /** The name by which another process finds the sandbox. It is unique in the team. */
   name?: string
-  /** Time to live since the last use; null: none, whatever its agent says. */
+  /** Time to live since the last use. Null means none, whatever its agent says. */
   timeoutMs?: number | null
   /** The end user it is for; a token's own user wins. */
   externalUserId?: string
   /** Stores what belongs to the new sandbox, in the transaction that stores the sandbox itself. */
   store?(sandbox: Sandbox): void
-  /** At least so; what its agent asks for holds too. */
+  /** The least isolation that is wanted. What the agent asks for applies too. */
   isolation?: Isolation
-  /** Beside those of the agent, or in place of them. */
+  /** Added to the agent's bindings; one for the same place replaces the agent's. */
   secrets?: GivenBindings
 }
 
@@ -150,7 +150,7 @@ async function makeSandbox(
       ...place,
       ...(isolation && { isolation }),
       ...(timeoutMs != null && { timeoutMs }),
-      // What the operator's file makes follows the file.
+      // A sandbox follows the operator's file unless another version is active.
       ...(deployment && deployment.madeBy !== 'apply' && { deploymentId: deployment.id }),
       ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
@@ -161,7 +161,7 @@ async function makeSandbox(
     signal?.throwIfAborted()
     const sandbox = await writeWhenFree(db, () =>
       inTransaction(db, () => {
-        // Another create may have taken it meanwhile.
+        // Another create may have taken the name meanwhile.
         assertFreeName(runtime, caller, request.name)
         settleEnvironment(db, place.environmentId)
         const stored = insertSandbox(db, row)
@@ -205,8 +205,8 @@ export function listVisibleSandboxes(
 }
 
 /**
- * Removes all of a sandbox: runs, threads, processes, files. Nothing of it is left when this resolves. Without a caller, its
- * time to live has passed.
+ * Removes a sandbox with its runs, threads, processes and files. Nothing of it is left when this resolves. There is no caller
+ * when its time to live has passed.
  */
 export async function removeSandbox(runtime: Runtime, sandbox: Sandbox, caller?: Caller): Promise<void> {
   const { db, runs, environments, egress, bundles, observers } = runtime
@@ -215,7 +215,7 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox, caller?:
   const removeRow = () =>
     writeWhenFree(db, () =>
       inTransaction(db, () => {
-        // What it frees has room for the rest.
+        // The rows that this frees make room for the rest.
         deleteSandbox(db, sandbox.id)
         beginEnvironment(db, sandbox)
       }),
@@ -223,7 +223,7 @@ export async function removeSandbox(runtime: Runtime, sandbox: Sandbox, caller?:
   // The row goes first: what is left of its environment is swept at the next start, should the server die here.
   await removeRow().catch(async error => {
     if (!isNoSpace(error)) throw error
-    // But on a full disk its files make the room. A sandbox without them can be removed again.
+    // On a full disk, removing the files makes the room. A sandbox without files can be removed again.
     await environments.destroy(sandbox)
     await removeRow()
   })

@@ -102,7 +102,7 @@ export async function unpackTemplate(
   assertDone(result, "Unpacking the agent's archive", {})
 }
 
-/** An archive, whose bytes are counted for the client that waits for them. */
+/** Reads an archive and counts its bytes for the client that waits. */
 async function readArchive(
   bundles: Bundles,
   template: string,
@@ -118,7 +118,7 @@ async function readArchive(
 function assertDone(result: CommandResult, what: string, env: Readonly<Record<string, string>>): CommandResult {
   const { stdout, stderr, exitCode } = result
   if (exitCode === 0) return result
-  // A cut may leave the end of a value, which nothing finds any more.
+  // The cut below may split a value, which would then not be found any more, so values are replaced first.
   const said = withoutValues(stderr.trim() || stdout.trim(), env).slice(-2000)
   throw new ApiError('setup_failed', `${what} ended with exit code ${exitCode}: ${said}`, { stdout, stderr, exitCode })
 }

@@ -7,14 +7,14 @@ import type { Uses } from '../runtime.ts'
 
 const SAMPLE_EVERY_MS = 10_000
 const KEPT_MS = 3_600_000
-/** Of more sandboxes than this each is looked at less often. */
+/** When more sandboxes than this run, each is sampled less often. */
 const SAMPLED_AT_ONCE = 200
 const ASKED_AT_ONCE = 8
-/** A reading that is younger is not taken anew. */
+/** A reading that is younger is used again. */
 const FRESH_MS = 4000
-/** A backend that needs longer is shown with the next answer. */
+/** How long an answer waits for a backend; a later reading is shown with the next answer. */
 const WITHIN_MS = 1000
-/** CPU time of a shorter while says little. */
+/** Over a shorter time, CPU time says little. */
 const LEAST_CPU_MS = 900
 
 /** Smaller changes of a sandbox's disk use are not reported. */
@@ -24,36 +24,36 @@ interface Watched {
   place: EnvironmentPlace
   samples: Use[]
   latest?: Use
-  /** What `onDisk` was called with last. */
+  /** The value that `onDisk` was called with last. */
   toldBytes?: number
-  /** CPU time at a reading, and the cores in use up to it. */
+  /** The CPU time at a reading, and the cores in use since the one before. */
   cpu?: { ms: number; at: number; cpus?: number }
   reading?: Promise<Use | undefined>
 }
 
 export interface UsesOptions {
   everyMs?: number
-  /** Called with what a sandbox's files take, when that has changed by a megabyte. */
+  /** Called with the bytes of a sandbox's files when they have changed by a megabyte or more. */
   onDisk?: (environmentId: string, diskBytes: number) => void
 }
 
 /**
- * Knows what sandboxes use, and used in the last hour. Only those that run are looked at, and looking starts no sandbox. While
+ * Measures what sandboxes use and remembers the last hour. Only running sandboxes are measured, and measuring starts none. While
  * no sandbox runs there is no timer.
  *
- * Over 100 lines: one table, which readings and samples share.
+ * Over 100 lines: readings and samples share one table.
  */
 export function createUses(
   backends: ReadonlyMap<string, Backend>,
   { everyMs = SAMPLE_EVERY_MS, onDisk = () => {} }: UsesOptions = {},
 ): Uses {
-  /** Those that were used, the ones looked at longest ago first. */
+  /** Environments that were used, those that were measured longest ago first. */
   const watched = new Map<string, Watched>()
   const limit = createLimit(ASKED_AT_ONCE)
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  /** A backend of a plugin that fails has nothing that runs: nobody waits for a timer's error. */
+  /** A plugin's backend that fails counts as one without running environments, because nobody catches an error of the timer. */
   const runningOf = (name: string): ReadonlySet<string> => {
     try {
       return new Set(backends.get(name)?.listRunning?.() ?? [])
@@ -83,7 +83,7 @@ export function createUses(
     return each.latest
   }
 
-  /** Readings of one sandbox are shared. Never rejects: a backend that fails tells nothing. */
+  /** Takes a reading; callers for one sandbox share it. Never rejects: a backend that fails gives no value. */
   const take = (each: Watched): Promise<Use | undefined> => {
     if (each.latest && Date.now() - each.latest.at < FRESH_MS) return Promise.resolve(each.latest)
     each.reading ??= limit(() => read(each))
@@ -163,7 +163,7 @@ export function createUses(
   }
 }
 
-/** The cores in use since the reading before. Undefined at the first one, and after a restart. */
+/** The cores in use since the reading before. Undefined at the first reading and after a restart. */
 function cpusBetween(each: Watched, { cpuMs }: EnvironmentUsage, now: number): number | undefined {
   if (cpuMs === undefined) return undefined
   const before = each.cpu

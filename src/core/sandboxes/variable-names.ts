@@ -7,7 +7,7 @@ export function findVariableNames({ token }: Caller, sandbox: Sandbox): string[]
   try {
     return Object.keys(sandbox.envs).sort()
   } catch {
-    // A sandbox whose key is lost can still be looked at and deleted.
+    // A sandbox whose key is lost can still be shown and deleted.
     return undefined
   }
 }

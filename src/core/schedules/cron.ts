@@ -1,15 +1,15 @@
 import { ApiError, messageOf } from '../../errors.ts'
 
-/** When a schedule is due. */
+/** The times at which a schedule is due. */
 export interface Times {
   cron: string
   timeZone: string
 }
 
 /**
- * The first moment of a cron expression after another one; undefined: there is none within eight years. A time of day that
- * the clocks jump over is due as much later as they jump; one that comes twice is due the first time, unless the minute
- * or the hour is `*`. Throws for an expression or a time zone that is not good.
+ * Finds the first moment of a cron expression after another moment; undefined when there is none within eight years. A time of
+ * day that a clock change skips moves forward by the size of the change. A time that comes twice counts the first time, unless
+ * the minute or the hour is `*`. Throws for a wrong expression or time zone.
  */
 export const nextTime = ({ cron, timeZone }: Times, after: Date): string | undefined =>
   Bun.cron.parse(cron, after, { tz: timeZone })?.toISOString()

@@ -10,19 +10,21 @@ import type { Caller } from '../access/caller.ts'
 import { assertUsable, callerOf } from '../access/keys.ts'
 import { nextTime, type Times } from './cron.ts'
 
-/** What is found to be due later than this was missed. */
+/** A schedule that is found to be due later than this counts as missed. */
 const LATE_MS = 60_000
-/** A clock that is set back by more was wrong before: what was dealt with then counts no more. */
+/** When the clock is set back by more than this, it was wrong before, and the moments dealt with then do not count. */
 const SET_BACK_MS = 3_600_000
 
-/** When a schedule is due next: after now, and after the moment that was dealt with last. Undefined: never again. */
+/**
+ * When a schedule is due next: after now, and after the moment that was dealt with last. Undefined when it is never due again.
+ */
 export function findNext(schedule: Times & Pick<Schedule, 'lastDueAt'>, now: Date): string | undefined {
   const last = Date.parse(schedule.lastDueAt ?? '')
   const isAhead = last > now.getTime() && last - now.getTime() <= SET_BACK_MS
   return nextTime(schedule, isAhead ? new Date(last) : now)
 }
 
-/** As `findNext`; undefined too when this version cannot read what an earlier one has taken. */
+/** Does what `findNext` does; undefined also when this version cannot read an expression that an earlier one accepted. */
 function findReadable(schedule: Schedule, now: Date, log: (line: string) => void): string | undefined {
   try {
     return findNext(schedule, now)
@@ -33,8 +35,8 @@ function findReadable(schedule: Schedule, now: Date, log: (line: string) => void
 }
 
 /**
- * Deals with a schedule that is due: stores the run that is to begin, or why there is none, and when it is due next. The
- * moments between are dropped. To be called in a transaction.
+ * Deals with a schedule that is due: stores the run that will begin, or the reason why none does, and the next due time. Moments
+ * in between are dropped. Call it in a transaction.
  */
 export function noteDue(db: Database, schedule: Schedule, now: Date, log: (line: string) => void): void {
   const { id: scheduleId, nextAt: dueAt } = schedule
@@ -54,7 +56,7 @@ export function noteDue(db: Database, schedule: Schedule, now: Date, log: (line:
   setNext(db, { ...schedule, lastDueAt: dueAt }, now, log)
 }
 
-/** Stores when a schedule is due next, as its clock is now. */
+/** Stores when a schedule is due next, by the present clock. */
 export function setNext(db: Database, schedule: Schedule, now: Date, log: (line: string) => void): void {
   const { lastDueAt } = schedule
   const nextAt = findReadable(schedule, now, log)
@@ -65,7 +67,10 @@ export function setNext(db: Database, schedule: Schedule, now: Date, log: (line:
   })
 }
 
-/** Where the next run takes place. The id is stored before the sandbox is made: a server that dies meanwhile makes no second one. */
+/**
+ * Chooses where the next run takes place. The id is stored before the sandbox is made, so that a server that dies in between
+ * makes no second one.
+ */
 export function chooseSandboxId(db: Database, { id, teamId, sandbox, sandboxId }: Schedule): string {
   if (sandbox === 'new') return newId('sbx')
   if (sandbox !== 'same') return sandbox
@@ -75,7 +80,7 @@ export function chooseSandboxId(db: Database, { id, teamId, sandbox, sandboxId }
   return made
 }
 
-/** Whose rights and limits a schedule has. Throws unauthorized when they ended with its key. */
+/** The caller whose rights and limits a schedule has. Throws unauthorized when they have ended with its key. */
 export function callerOfSchedule(db: Database, { id: scheduleId, teamId, keyId, keep }: Schedule): Caller {
   const key = keyId === undefined ? undefined : findKey(db, keyId)
   if (key && !keep) assertUsable(key, 'The API key of the schedule')

@@ -16,23 +16,23 @@ import { listProcesses, type ProcessesUse, startProcess, useProcesses } from '..
 import { createSandbox } from '../sandboxes/sandboxes.ts'
 import { callerOfSchedule } from './due.ts'
 
-/** How long a sandbox of one run is kept after its last use, when its agent does not say. */
+/** How long a run's own sandbox is kept after its last use, when its agent does not say. */
 const KEPT_MS = 86_400_000
 
-/** One run of a schedule, and all that it is done with. */
+/** One run of a schedule and what it needs. */
 interface Work {
   runtime: Runtime
   schedule: Schedule
   run: ScheduleRun
-  /** Aborted when the time of the run is over. */
+  /** Aborts when the run's time is up. */
   late: AbortSignal
-  /** Aborted then, and when the server closes. */
+  /** Aborts when the run's time is up, and when the server closes. */
   signal: AbortSignal
 }
 
 /**
- * Runs a schedule once, to its end; of a run that an earlier server has begun, follows the rest. Undefined when the server
- * closes before: the next one goes on. Throws only what a later try may not meet.
+ * Runs a schedule once, to its end; a run that an earlier server has begun is followed instead. Undefined when the server closes
+ * before the end: the next one goes on. Throws only errors that a later try may not meet.
  */
 export async function runSchedule(
   runtime: Runtime,
@@ -57,7 +57,7 @@ export async function runSchedule(
   }
 }
 
-/** As many runs of its key are under way as it may have: it waits until one of them has ended. */
+/** Whether the run has to wait because as many runs of its key go on as the key may have. */
 export const isForItsTurn = ({ reached }: ApiError): boolean => reached?.limit.endsWith('.runs') === true
 
 const timedOut = ({ timeoutMs }: Schedule): ScheduleRunEnd => ({
@@ -65,7 +65,10 @@ const timedOut = ({ timeoutMs }: Schedule): ScheduleRunEnd => ({
   error: `It took longer than ${timeoutMs} ms.`,
 })
 
-/** Each run has a thread of its own, whose id is stored before it is made: what is in it tells whether the agent has begun. */
+/**
+ * Each run has its own thread, whose id is stored before the thread is made: the thread's contents show whether the agent has
+ * begun.
+ */
 async function runPrompt(work: Work): Promise<ScheduleRunEnd | undefined> {
   const { runtime, schedule, run, late, signal } = work
   const { db, runs } = runtime
@@ -99,7 +102,7 @@ function endOfThread({ db }: Runtime, threadId: string): ScheduleRunEnd {
 
 const ends = ['completed', 'waiting', 'failed', 'cancelled', 'interrupted'] as const
 
-/** A process outlives the server, and has the name of the run: a next server finds it by that. */
+/** A process outlives the server and is named after the run, so that the next server finds it. */
 async function runCommandLine(work: Work, command: string): Promise<ScheduleRunEnd | undefined> {
   const { runtime, schedule, run, signal } = work
   const { db } = runtime
@@ -115,7 +118,8 @@ async function runCommandLine(work: Work, command: string): Promise<ScheduleRunE
     return { status: 'interrupted', error: 'The server stopped during this command.' }
   }
   signal.throwIfAborted()
-  // Where processes end with the server, none is found later: then it is not known whether it has begun.
+  // On a backend whose processes end with the server, a later server could not tell whether the command has begun, so this is
+  // stored first.
   if (!known && !environment.processes) await note()
   const wanted = { command, name, env: { THREADBOX_SCHEDULE_RUN: run.id } }
   const info = known ?? (await startProcess(runtime, caller, sandbox.id, wanted))
@@ -131,7 +135,7 @@ async function endOfProcess(
   const exit = await untilExit(processes, pid, signal)
   if (exit) return { status: exit.exitCode === 0 ? 'completed' : 'failed', exitCode: exit.exitCode }
   if (late.aborted) {
-    // It may end by itself at this moment.
+    // The process may end by itself at this moment.
     await processes.signal(pid, 'SIGKILL').catch(() => {})
     return timedOut(schedule)
   }
@@ -156,7 +160,7 @@ async function findOrMakeSandbox({ runtime, schedule, run, signal }: Work, calle
   return await createSandbox(runtime, caller, wanted, signal, undefined, run.sandboxId)
 }
 
-/** False when the abort comes first. */
+/** Resolves to false when the abort comes first. */
 async function settlesBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
   const aborted = Promise.withResolvers<boolean>()
   const abort = () => aborted.resolve(false)

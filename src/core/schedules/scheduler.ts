@@ -10,19 +10,19 @@ import type { Runtime, Scheduler } from '../runtime.ts'
 import { noteDue, setNext } from './due.ts'
 import { isForItsTurn, runSchedule } from './run-schedule.ts'
 
-/** What many schedules begin in one minute is done in this order, so many at once; one team leaves room for the others. */
+/** How many runs go on at once. When many are due in one minute, they begin in order, and one team leaves room for the others. */
 const AT_ONCE = 64
 const AT_ONCE_PER_TEAM = 16
 /** How many schedules one transaction deals with. */
 const STEP = 200
-/** The clock may be set while nothing is due. */
+/** The longest pause between looks: the clock may be set while nothing is due. */
 const LOOK_MS = 60_000
-/** After a failure of this server, as on a full disk. */
+/** How long the next try waits after a failure of this server, such as a full disk. */
 const FAILED_MS = 10_000
-/** How often a run that its key has no place for tries again. */
+/** How often a run that waits for room under its key's limit tries again. */
 const TURN_MS = 1000
 
-/** The time that schedules go by. */
+/** The clock that schedules follow. */
 export interface Clock {
   now(): Date
   /** Calls back once, after this long at the earliest, unless the result is disposed of. */
@@ -37,7 +37,7 @@ const systemClock: Clock = {
   },
 }
 
-/** Over 100 lines: what runs, and the one timer, are one state. */
+/** Over 100 lines: the running schedules and the one timer share their state. */
 export function createScheduler(runtimeOf: () => Runtime, clock: Clock = systemClock): Scheduler {
   const closing = new AbortController()
   const running = new Map<string, { teamId: string; ended: Promise<void> }>()
@@ -49,11 +49,11 @@ export function createScheduler(runtimeOf: () => Runtime, clock: Clock = systemC
 
   const countOf = (teamId: string) => [...running.values()].filter(each => each.teamId === teamId).length
 
-  /** Stores what is due: one transaction a step, so that requests get their turns. */
+  /** Stores what is due in several transactions, so that requests get their turns. */
   async function noteAllDue(now: Date): Promise<void> {
     const { db, log } = runtimeOf()
     const at = now.toISOString()
-    // The first time, and when the clock was set back: what is due much later than it should be is due earlier.
+    // At the first time and after the clock was set back, the stored due times may be too late and are computed again.
     if (now.getTime() < lookedAt) {
       await writeWhenFree(db, () =>
         inTransaction(db, () => {
@@ -124,7 +124,7 @@ export function createScheduler(runtimeOf: () => Runtime, clock: Clock = systemC
     try {
       const now = clock.now()
       await noteAllDue(now)
-      // A run begins once nothing can make a next server begin it again.
+      // The run begins only after the database can no longer lose that it began: otherwise a next server would begin it again.
       await lasting(db)
       if (closing.signal.aborted) return
       beginStored()

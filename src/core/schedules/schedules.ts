@@ -24,7 +24,7 @@ import { chooseSandboxId, findNext } from './due.ts'
 const MAX_SCHEDULES = 2000
 const DEFAULT_TIMEOUT_MS = 3_600_000
 
-/** What a schedule is to be. */
+/** The settings of a schedule that a request asks for. */
 export interface ScheduleWish {
   name?: string
   cron: string
@@ -75,8 +75,8 @@ export function getSchedule({ db }: Runtime, caller: Caller, id: string): Schedu
 }
 
 /**
- * Changes a schedule. Whoever does more than pause it takes it over: it then has the rights of that key. Throws as
- * `createSchedule` and `getSchedule` do.
+ * Changes a schedule. A caller who does more than pause it takes it over: the schedule then has the rights of that caller's key.
+ * Throws as `createSchedule` and `getSchedule` do.
  */
 export function changeSchedule(
   runtime: Runtime,
@@ -91,7 +91,7 @@ export function changeSchedule(
     const { nextAt: _, pausedBy: __, ...rest } = now
     updateSchedule(db, id, { ...rest, pausedAt: now.pausedAt ?? new Date().toISOString() })
   } else {
-    // A key that may not touch what it is may not make something else of it.
+    // A key that may not use the schedule as it is may not change it into something else.
     assertScope(caller, [scopeOf(now)])
     const wish = { ...toWish(now), ...change, ...(paused !== undefined && { paused }) }
     if (change.prompt !== undefined && change.command === undefined) delete wish.command
@@ -100,7 +100,7 @@ export function changeSchedule(
     const isDueAsBefore = input.cron === now.cron && input.timeZone === now.timeZone && !input.pausedAt && now.nextAt
     updateSchedule(db, id, {
       ...input,
-      // It may be due at this moment.
+      // The schedule may be due at this moment.
       ...(isDueAsBefore && { nextAt: now.nextAt }),
       ...(input.pausedAt && now.pausedAt && { pausedAt: now.pausedAt }),
     })
@@ -109,13 +109,13 @@ export function changeSchedule(
   return getSchedule(runtime, caller, id)
 }
 
-/** Removes a schedule with its history. What it has begun goes on. Throws as `getSchedule` does. */
+/** Removes a schedule with its history. Runs that have begun go on. Throws as `getSchedule` does. */
 export function removeSchedule(runtime: Runtime, caller: Caller, id: string): void {
   assertScope(caller, [scopeOf(getSchedule(runtime, caller, id))])
   deleteSchedule(runtime.db, id)
 }
 
-/** Runs a schedule now, also a paused one. Throws as `getSchedule` does, and conflict while a run of it is under way. */
+/** Runs a schedule now, even a paused one. Throws as `getSchedule` does, and conflict while one of its runs goes on. */
 export function runScheduleNow(runtime: Runtime, caller: Caller, id: string): ScheduleRun {
   const { db, schedules } = runtime
   const schedule = getSchedule(runtime, caller, id)
@@ -141,7 +141,7 @@ export function listOwnScheduleRuns(runtime: Runtime, caller: Caller, id: string
   return listScheduleRuns(runtime.db, { scheduleId: id, ...page })
 }
 
-/** The scope that a schedule wants: it does by itself what a request of this scope does. */
+/** The scope that a schedule needs: that of a request which does the same. */
 const scopeOf = ({ command }: { command?: string }) => (command === undefined ? 'chat' : 'sandboxes')
 
 function toInput(runtime: Runtime, caller: Caller, wish: ScheduleWish): ScheduleInput {
@@ -151,7 +151,7 @@ function toInput(runtime: Runtime, caller: Caller, wish: ScheduleWish): Schedule
     throw new ApiError('invalid_request', 'prompt: send either a prompt or a command', { field: 'prompt' })
   }
   assertScope(caller, [scopeOf(wish)])
-  // It would do with the key's rights what the key itself may do no more.
+  // Only an unrestricted key may let a schedule keep the key's rights after the key has ended.
   if (keep) assertScope(caller, ['admin'])
   assertTimes({ cron, timeZone })
   const agent = getAgent(runtime, caller, agentSlug)

@@ -9,19 +9,19 @@ import type { Runtime } from '../runtime.ts'
 import { findMisfit } from './bindings.ts'
 import { makePlaceholder } from './placeholder.ts'
 
-/** What a new sandbox may use, and the variables that programs find placeholders in. */
+/** The secrets that a new sandbox may use, and the variables with their placeholders. */
 export interface NewBindings {
   secrets: KeptBinding[]
-  /** By bindings of its agent. The request's own variables come before them. */
+  /** Variables from the agent's bindings. The request's own variables take precedence. */
   agentVariables: Record<string, string>
-  /** By bindings of the request. */
+  /** Variables from the request's bindings. */
   ownVariables: Record<string, string>
 }
 
 /**
- * The bindings of a new sandbox: those of its agent, with the request's beside or in place of them. Throws forbidden for a token
- * or key that may bind nothing, invalid_request or conflict that names a secret which the team does not have, or whose value does not
- * fit, and conflict for a backend whose sandboxes reach the network by themselves.
+ * Makes the bindings of a new sandbox: those of its agent, and those of the request, which replace the agent's for the same
+ * place. Throws forbidden for a token or key that may bind nothing; invalid_request or conflict that names a secret which the
+ * team does not have or whose value does not fit; and conflict for a backend whose sandboxes reach the network by themselves.
  */
 export function bindSecrets(
   { db, backends }: Pick<Runtime, 'db' | 'backends'>,
@@ -56,9 +56,9 @@ export function bindSecrets(
 }
 
 /**
- * The bindings of a sandbox that is made of another one: as that one's, with the request's beside or in place of them, and with
- * placeholders of its own. `variables` are those of the other one, in which the new placeholders stand for the old ones. Throws as
- * `bindSecrets` does.
+ * Makes the bindings of a sandbox that is copied from another: the other's, and those of the request, which replace them for the
+ * same place. All get new placeholders. In `variables`, which are those of the other sandbox, the new placeholders replace the
+ * old ones. Throws as `bindSecrets` does.
  */
 export function bindCopy(
   runtime: Pick<Runtime, 'db' | 'backends'>,
@@ -70,7 +70,7 @@ export function bindCopy(
   const renew = (binding: KeptBinding): KeptBinding => {
     const { secret, placeholder } = binding
     if (placeholder === undefined) return binding
-    // Of a secret that was removed, the shape of its placeholder is known.
+    // When the secret was removed, its old placeholder gives the shape of the new one.
     const fresh =
       renewed.get(placeholder) ?? makePlaceholder(findSecretValue(runtime.db, caller.teamId, secret) ?? placeholder)
     renewed.set(placeholder, fresh)
@@ -87,14 +87,14 @@ export function bindCopy(
 }
 
 export interface CopiedBindings {
-  /** Where the copy is. */
+  /** The backend of the copy. */
   backend: string
   kept?: readonly KeptBinding[] | undefined
   variables: Readonly<Record<string, string>>
   own?: readonly SecretBinding[]
 }
 
-/** The same use of the same secret, or the same variable. */
+/** Whether both use the same secret at the same place, or set the same variable. */
 const isReplaced = (agent: SecretBinding, own: SecretBinding): boolean =>
   'env' in agent.as && 'env' in own.as
     ? agent.as.env === own.as.env
@@ -107,19 +107,21 @@ const variablesOf = (bindings: readonly KeptBinding[]): Record<string, string> =
     ),
   )
 
-/** What is told of a new sandbox's secrets. */
+/** The names of a sandbox's secrets, as the answer to its create lists them. */
 export function namesOfSecrets({ network: { secrets = [] } }: Pick<Sandbox, 'network'>): { secrets?: string[] } {
   const names = new Set(secrets.map(({ secret }) => secret))
   return names.size > 0 ? { secrets: [...names].sort() } : {}
 }
 
-/** Who binds a secret to a host of his own gets to know it. Throws forbidden for a token, and for a key without the scope. */
+/**
+ * A caller who binds a secret to a host of their own learns it. Throws forbidden for a token, and for a key without the scope.
+ */
 function assertMayBind(caller: Caller): void {
   if (caller.token) throw new ApiError('forbidden', 'A token cannot bind secrets: use an API key.')
   assertScope(caller, ['secrets'])
 }
 
-/** Throws forbidden when an agent would get a binding that it does not have, and the caller may not bind. */
+/** Throws forbidden when an agent would get a new binding from a caller who may not bind. */
 export function assertMayChangeBindings(
   caller: Caller,
   before: readonly SecretBinding[] = [],

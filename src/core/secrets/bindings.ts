@@ -5,7 +5,7 @@ import { readPrivateKey } from '../../egress/ssh/private-key.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import type { SecretBinding, SecretPlace } from '../../model/secret.ts'
 
-/** What agents and creates bind. */
+/** The bindings that agents and creates may have. */
 
 /** What the name of a secret must be. */
 export const SECRET_NAME = 'must begin with a letter or digit, and have letters, digits and -_. alone'
@@ -76,7 +76,7 @@ export const Bindings = Type.Array(
   { maxItems: bounds.bindings, description: 'Secrets that programs use at some hosts without having them.' },
 )
 
-/** Bindings as they come in, before they are read. */
+/** Bindings as a caller sends them, before they are checked. */
 export type GivenBindings = Static<typeof Bindings>
 
 /** Reads bindings. Throws invalid_request that names the field and what is wrong with the first that is wrong. */
@@ -118,7 +118,7 @@ function faultOfHost(text: string): string | undefined {
   }
 }
 
-/** The names of headers that say how a message is framed or sent on. */
+/** The names of headers that frame a message or say where it is sent. */
 const framing = new Set([
   ...['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'content-range', 'transfer-encoding'],
   ...['upgrade', 'te', 'trailer', 'keep-alive', 'expect', 'http2-settings', 'accept-encoding', 'range', 'date', 'via'],
@@ -126,7 +126,7 @@ const framing = new Set([
 
 const isFraming = (name: string): boolean => framing.has(name) || /^(proxy-|sec-|access-control-)/.test(name)
 
-/** Returns what is wrong with it in words. */
+/** Returns a text that says what is wrong when the place is not valid. */
 function toPlace({ header, format, basic, query, env, ssh }: Static<typeof Place>): SecretPlace | string {
   const places: SecretPlace[] = [
     ...(header === undefined ? [] : [{ header: header.toLowerCase(), ...(format !== undefined && { format }) }]),
@@ -157,7 +157,7 @@ function faultOfPlace(as: SecretPlace): string | undefined {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(as.env) ? undefined : 'env: must be the name of a variable'
 }
 
-/** Why a value cannot stand there; undefined when it can. What it says has nothing of the value. */
+/** Explains why a value cannot stand in this place; undefined when it can. The text reveals nothing of the value. */
 export function findMisfit(as: SecretPlace, value: string): string | undefined {
   if ('basic' in as) return /^[^\p{Cc}]+$/u.test(value) ? undefined : 'it has a line end or another control character'
   if ('query' in as) return undefined

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** What the values of some services begin with, which programs look at. The longest one counts. */
+/** Prefixes of some services' values, which programs check. The longest match counts. */
 const prefixes = [
   ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_', 'glpat-', 'npm_', 'pypi-', 'hf_', 'gsk_', 'r8_'],
   ...['sk-', 'sk-ant-', 'sk-ant-api03-', 'sk-ant-oat01-', 'sk-proj-', 'sk-or-v1-', 'sk_live_', 'sk_test_', 'rk_live_'],
@@ -11,26 +11,26 @@ const DIGITS = '0123456789'
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const ALL = `${DIGITS}${UPPER}${UPPER.toLowerCase()}`
 
-/** The smallest set of characters that a text is of. */
+/** Sets of characters, smallest first: a text belongs to the first that has all its characters. */
 const alphabets: [RegExp, string][] = [
   [/^[0-9a-f]+$/, `${DIGITS}abcdef`],
   [/^[0-9A-Z]+$/, `${DIGITS}${UPPER}`],
   [/^/, ALL],
 ]
 
-/** Shorter ones could be guessed, or stand in a text by chance. */
+/** A shorter random part could be guessed, or occur in a text by chance. */
 const MIN_RANDOM = 16
 const USUAL_RANDOM = 40
 const MAX_RANDOM = 512
 
 /**
- * A random text that programs take for the value: with the prefix that its service gives to all, and as long. Of a value that is
- * of no known shape it has nothing but its length and characters when it is long and plain, and otherwise nothing.
+ * Makes a random text that programs accept as the value: of the same length and with its service's prefix. When the service is
+ * unknown, only the length and kind of characters of a long and plain value are kept, and nothing of any other.
  */
 export function makePlaceholder(value: string): string {
   for (;;) {
     const made = imitate(value)
-    // The value is taken out of answers: the placeholder must outlast that.
+    // The value is removed from answers, so the placeholder must not contain it.
     if (!made.includes(value) && !value.includes(made)) return made
   }
 }
@@ -44,7 +44,7 @@ function imitate(value: string): string {
   const length = isImitable ? rest.length : USUAL_RANDOM
   const alphabet = (isImitable && alphabets.find(([of]) => of.test(rest))?.[1]) || ALL
   const random = Array.from({ length }, () => alphabet[randomInt(alphabet.length)])
-  // The one shape with a mark within, which is at the same place in all of them.
+  // This shape alone has a separator inside, at the same place in every value.
   if (prefix === 'github_pat_' && rest[22] === '_') random[22] = '_'
   return prefix + random.join('')
 }

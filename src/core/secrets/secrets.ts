@@ -7,12 +7,12 @@ import { assertKey, type Caller } from '../access/caller.ts'
 import { keepChange, keepEnd } from '../access/keep-change.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** A shorter one would be found everywhere in answers, where it is taken out. */
+/** A shorter value would be found everywhere in answers, from which it is removed. */
 const MIN_CHARS = 4
 
-/** A secret, and who may use it. */
+/** A secret, and which agents and sandboxes may use it. */
 export interface ListedSecret extends Secret {
-  /** By slug. */
+  /** The slugs of agents. */
   agents: string[]
   sandboxes: number
 }
@@ -28,7 +28,10 @@ export function listWithBound(db: Runtime['db'], teamId: string): ListedSecret[]
   return listSecrets(db, teamId).map(secret => ({ agents: [], sandboxes: 0, ...bound.get(secret.name), ...secret }))
 }
 
-/** Stores a value: running sandboxes use it from their next request on. Throws forbidden for a token, invalid_request and conflict. */
+/**
+ * Stores a value, which running sandboxes use from their next request on. Throws forbidden for a token, invalid_request and
+ * conflict.
+ */
 export function setSecret(runtime: Runtime, caller: Caller, name: string, value: string): Secret {
   assertKey(caller, 'set secrets')
   return inTransaction(runtime.db, () => {
@@ -38,7 +41,7 @@ export function setSecret(runtime: Runtime, caller: Caller, name: string, value:
   })
 }
 
-/** Throws invalid_request for a value that is no secret, and conflict when the team has too many. */
+/** Throws invalid_request for a value that cannot be a secret, and conflict when the team has too many. */
 export function storeSecret(db: Runtime['db'], teamId: string, name: string, value: string): Secret {
   const fault = faultOfValue(value)
   if (fault) throw new ApiError('invalid_request', `value: ${fault}`, { field: 'value' })
@@ -54,7 +57,7 @@ function faultOfValue(value: string): string | undefined {
   return undefined
 }
 
-/** Running sandboxes cannot use it any more. Throws forbidden for a token, and not_found. */
+/** Removes a secret, which running sandboxes cannot use any more. Throws forbidden for a token, and not_found. */
 export function removeSecret(runtime: Runtime, caller: Caller, name: string): void {
   assertKey(caller, 'remove secrets')
   keepEnd(runtime, caller, () => {

@@ -11,7 +11,7 @@ import { ofServer } from './checks-of-backends.ts'
 
 const KB = 1024
 
-/** Throws forbidden for everyone but keys of the operator's own team: a server may have teams that do not know each other. */
+/** Throws forbidden for every key that is not of the operator's own team: a server's teams may not know each other. */
 export function assertOperator({ db }: Runtime, caller: Caller): void {
   assertKey(caller, 'see the server')
   if (getTeamName(db, caller.teamId) !== DEFAULT_TEAM)
@@ -54,8 +54,8 @@ async function readMemory(): Promise<Record<string, number>> {
 }
 
 /**
- * Tries what the server's backends need, as `threadbox doctor` does. Calls at the same time share one try. Throws forbidden. What
- * only a backend beside the default needs is not required.
+ * Checks what the server's backends need, as `threadbox doctor` does. Calls at the same time share one check. What only a backend
+ * besides the default needs is not required. Throws forbidden.
  */
 export async function checkServer(runtime: Runtime, caller: Caller): Promise<Check[]> {
   assertOperator(runtime, caller)

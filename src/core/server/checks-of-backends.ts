@@ -1,7 +1,10 @@
 import type { Check } from '../../plugin-api/index.ts'
 import type { Config } from '../config.ts'
 
-/** The checks of one of a server's backends, as those of the server: without a backend that is not the default it runs too. */
+/**
+ * Turns one backend's checks into the server's: a backend that is not the default is not required, since the server runs without
+ * it.
+ */
 export const ofServer = (
   { backend, backends }: Pick<Config, 'backend' | 'backends'>,
   name: string,

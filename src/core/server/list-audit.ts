@@ -3,7 +3,7 @@ import type { AuditPage, AuditRow } from '../../model/audit.ts'
 import { assertKey, type Caller } from '../access/caller.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** A row as the chain has it, with its hash. */
+/** A row of the chain with its hash. */
 export type ShownAudit = AuditRow & { hash: string }
 
 /** A page of what was done in the caller's team, newest first. Throws forbidden for a token. */

@@ -2,13 +2,13 @@ import { assertWritable } from '../../db/writable.ts'
 import { messageOf } from '../../errors.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Trying a backend may take a jail or a container: strangers may ask as often as they like. */
+/** How often backends are checked at most: a check may start a jail or a container, and anyone may ask. */
 const TRIED_EVERY_MS = 30_000
 
 export interface Readiness {
-  /** Why new work is better sent elsewhere: empty when the server is ready. */
+  /** Why the server is not ready for new work; empty when it is ready. */
   reasons: string[]
-  /** What is missing of the backends that are not the default: the server works without them. */
+  /** What backends besides the default lack: the server works without them. */
   unavailable: string[]
 }
 
@@ -16,13 +16,13 @@ export interface Readiness {
 export function createReadiness({ backends, config, db, diskSpace, log }: Runtime): () => Promise<Readiness> {
   let tried: Promise<string[][]> | undefined
   let triedAt = Number.NEGATIVE_INFINITY
-  /** A line each time would let strangers fill the log. */
+  /** The last state that was logged: a line at each check would let strangers fill the log. */
   let isWritable = true
 
   const tryBackend = async (backend: string) => {
     try {
       const checks = (await backends.get(backend)?.check()) ?? []
-      // Names alone: what was found is for the operator.
+      // Only the names of checks: what they found is for the operator.
       return checks.filter(({ ok, required }) => required && !ok).map(({ name }) => `${backend}: ${name}`)
     } catch (error) {
       log(`readiness: ${messageOf(error)}`, 'error')

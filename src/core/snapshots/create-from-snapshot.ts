@@ -25,27 +25,27 @@ import { readBindings } from '../secrets/bindings.ts'
 import { getSnapshot } from './snapshots.ts'
 import { snapshotsOf } from './take-snapshot.ts'
 
-/** As a create, with a snapshot in place of the agent's own files and set-up. */
+/** A create that takes its files from a snapshot, in place of its agent's own files and set-up. */
 export interface SnapshotCreate extends Omit<SandboxRequest, 'agent'> {
-  /** Its id or name. */
+  /** The snapshot's id or name. */
   snapshot: string
-  /** That of the snapshot, and no other. */
+  /** The snapshot's agent; a create for another agent is refused. */
   agent?: string
 }
 
 export interface CopyOptions {
   signal?: AbortSignal
   onStep?: OnCreateStep
-  /** Of the new sandbox, when it was chosen before. */
+  /** The id of the new sandbox, when it was chosen before. */
   id?: string
   /** Called within the transaction that makes the sandbox. */
   onRow?: (sandbox: Sandbox) => void
 }
 
 /**
- * Makes a sandbox of a snapshot: its files, limits, variables, network rules and agent's tools. The request's variables and rules
- * replace those of the same name; its files are written and its set-up commands run. What fails on the way fails the create, and
- * nothing is left. Throws as `createSandbox` does, not_found, and invalid_request for another agent.
+ * Makes a sandbox from a snapshot, with the snapshot's files, limits, variables, network rules and agent's tools. The request's
+ * variables and rules replace those of the same name; its files are written and its set-up commands run. A failure on the way
+ * fails the create, and nothing is left. Throws as `createSandbox` does, not_found, and invalid_request for another agent.
  */
 export async function createFromSnapshot(
   runtime: Runtime,
@@ -61,7 +61,7 @@ export async function createFromSnapshot(
   return await copySandbox(runtime, caller, snapshot, request, options)
 }
 
-/** The same for a snapshot that the caller may use. */
+/** Does the same for a snapshot that the caller is known to be allowed to use. */
 export async function copySandbox(
   runtime: Runtime,
   caller: Caller,
@@ -97,7 +97,7 @@ async function makeCopy(
   const { teamId, backend, agentSlug, agentName, cwd, deploymentId, bundle, limits } = snapshot
   snapshotsOf(runtime, backend)
   assertFreeName(runtime, caller, request.name)
-  // Its files stay where they are: a copy is isolated as the backend does it now, or not made.
+  // Files stay on their backend, so a copy is isolated as that backend does it now, or it is refused.
   const least = strongestOf(findAgent(db, teamId, agentSlug)?.sandbox.isolation, request.isolation)
   assertIsolation(runtime, { backend }, least)
   using _place = runtime.teamLimits.holdSandbox(teamId)
@@ -122,7 +122,7 @@ async function makeCopy(
     onStep && (progress => void onStep({ type: 'progress', ...progress })),
   )
   const place = { backend, environmentId: environment.id }
-  // Set-up commands run before there is a row to find the rules in.
+  // Set-up commands run before the sandbox has a row from which its rules could be read.
   networks.prepare(place.environmentId, network, teamId)
   try {
     assertIsolation(runtime, { backend, environment }, least)

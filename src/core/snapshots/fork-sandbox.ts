@@ -17,11 +17,11 @@ const MADE_AT_ONCE = 8
 export interface ForkRequest {
   /** 1 to 100; default 1. */
   count?: number
-  /** A thread of the sandbox that each fork gets a copy of. */
+  /** A thread of the sandbox that is copied into each fork. */
   threadId?: string
-  /** The last message of the copies; default: the last that is stored. */
+  /** The last message of the copies; by default the last one stored. */
   messageId?: string
-  /** Time to live of the forks since their last use; null: none. Default: that of the sandbox. */
+  /** Time to live of the forks since their last use; null for none. By default that of the sandbox. */
   timeoutMs?: number | null
   /** Added to the sandbox's own variables. */
   envs?: Record<string, string>
@@ -29,7 +29,7 @@ export interface ForkRequest {
   store?(fork: Sandbox): void
 }
 
-/** A fork, or why there is none. */
+/** A fork, or the error that prevented it. */
 export type Fork = { sandbox: Sandbox; thread?: Thread } | { error: ApiError }
 
 export interface Forks extends Pick<Snapshot, 'frozenMs'> {
@@ -39,9 +39,9 @@ export interface Forks extends Pick<Snapshot, 'frozenMs'> {
 }
 
 /**
- * Makes sandboxes of one moment of another, which goes on: with its files, limits, variables, rules and tools, and nothing that
- * runs. Single forks may fail; when all do, this throws the first one's error. Throws as `createSnapshot` does, and invalid_request
- * for a thread or message that is not there. After an abort no fork is left.
+ * Makes sandboxes from one moment of another, which goes on. They have its files, limits, variables, rules and tools, and none of
+ * its processes. Single forks may fail; when all do, this throws the first one's error. Throws as `createSnapshot` does, and
+ * invalid_request for a thread or message that does not exist. After an abort no fork is left.
  */
 export async function forkSandbox(
   runtime: Runtime,

@@ -9,8 +9,9 @@ import { discardSnapshot, takeSnapshot } from './take-snapshot.ts'
 const TOKENS = 'work with snapshots'
 
 /**
- * Keeps the files of a sandbox as of one moment, under a name that the team has once. Running processes are not part of it, and go
- * on. Throws as `useSandbox` does, forbidden for a token, conflict for a name that is taken and where the backend takes no snapshots.
+ * Stores the files of a sandbox as of one moment, under a name that is unique in the team. Running processes are not part of it,
+ * and go on. Throws as `useSandbox` does, forbidden for a token, and conflict for a name that is taken and on a backend without
+ * snapshots.
  */
 export async function createSnapshot(
   runtime: Runtime,
@@ -27,7 +28,7 @@ export async function createSnapshot(
   return await takeSnapshot(runtime, caller, sandboxId, { ...(name !== undefined && { name }), state: 'ready' }, signal)
 }
 
-/** By its id or name. Throws not_found, also for one of another team; forbidden for a token. */
+/** Finds a snapshot by its id or name. Throws not_found, also for one of another team; forbidden for a token. */
 export function getSnapshot({ db }: Pick<Runtime, 'db'>, caller: Caller, idOrName: string): Snapshot {
   assertKey(caller, TOKENS)
   const snapshot = findSnapshot(db, caller.teamId, idOrName)

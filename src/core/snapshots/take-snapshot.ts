@@ -17,8 +17,8 @@ import { releaseSnapshots } from '../sandboxes/release-snapshots.ts'
 import { useSandbox } from '../sandboxes/use-sandbox.ts'
 
 /**
- * Takes a snapshot of a sandbox, which goes on. Its row comes before its files, so that a start finds what a killed server has left.
- * Throws as `useSandbox` does, and conflict where the backend takes no snapshots.
+ * Takes a snapshot of a sandbox, which goes on. The row is stored before the files, so that the next start finds what a killed
+ * server has left. Throws as `useSandbox` does, and conflict on a backend without snapshots.
  */
 export async function takeSnapshot(
   runtime: Runtime,
@@ -60,14 +60,14 @@ export async function takeSnapshot(
   }
 }
 
-/** Throws conflict. */
+/** Throws conflict for a backend without snapshots. */
 export function snapshotsOf({ backends }: Pick<Runtime, 'backends'>, backend: string): Snapshots {
   const snapshots = backends.get(backend)?.snapshots
   if (!snapshots) throw new ApiError('conflict', `The backend ${backend} takes no snapshots.`)
   return snapshots
 }
 
-/** Never rejects: what is left is removed by the next start. */
+/** Never rejects: the next start removes what is left. */
 async function dropSnapshot({ db, log }: Runtime, snapshots: Snapshots, id: string): Promise<void> {
   try {
     if (await snapshots.remove(id)) await writeWhenFree(db, () => deleteSnapshotRow(db, id))
@@ -76,7 +76,7 @@ async function dropSnapshot({ db, log }: Runtime, snapshots: Snapshots, id: stri
   }
 }
 
-/** From now on nobody finds the snapshot; its files go as soon as no sandbox shares them. */
+/** Removes a snapshot from every list; its files go as soon as no sandbox shares them. */
 export async function discardSnapshot(runtime: Runtime, id: string): Promise<void> {
   await writeWhenFree(runtime.db, () => markSnapshotRemoved(runtime.db, id))
   await lasting(runtime.db)

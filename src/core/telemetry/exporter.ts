@@ -2,25 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../errors.ts'
 import type { Log } from '../runtime.ts'
 
-/** Sends items in batches, off the path of what makes them. */
+/** Sends items in batches, so that whoever makes them never waits. */
 export interface Exporter<Item> {
-  /** Never waits and never throws. Drops the item when too many wait. */
+  /** Queues an item. Never waits and never throws. Drops the item when too many wait. */
   add(item: Item): void
-  /** How many were dropped, or refused. */
+  /** How many items were dropped or refused. */
   readonly dropped: number
-  /** Sends what waits, for as long as `withinMs`, and takes no more. */
+  /** Sends the waiting items for at most `withinMs`, and accepts no more. */
   close(withinMs: number): Promise<void>
 }
 
 const MAX_WAITING = 4096
 const BATCH = 512
 const EVERY_MS = 1000
-/** How long the receiver has. */
+/** How long the receiver may take to answer. */
 const ANSWER_MS = 10_000
 
 export type Send = (url: string, body: string, signal: AbortSignal) => Promise<void>
 
-/** A receiver that is gone costs what comes meanwhile, a line in the log, and nothing else. */
+/** When the receiver is gone, items are dropped and one line is logged; nothing else happens. */
 export function createExporter<Item>(
   toBody: (items: readonly Item[]) => object,
   post: (body: string, signal: AbortSignal) => Promise<void>,
@@ -67,7 +67,7 @@ export function createExporter<Item>(
   }
 }
 
-/** Posts to a receiver of OTLP. Says once that it fails, and once that it is there again. */
+/** Posts to an OTLP receiver. Logs once when that begins to fail, and once when it works again. */
 export function createPost(
   url: string,
   headers: Readonly<Record<string, string>>,

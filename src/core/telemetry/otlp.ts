@@ -45,12 +45,12 @@ function anyValue(value: string | number | boolean) {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
 }
 
-/** A number of milliseconds may have fractions that a whole number of nanoseconds, as a double, cannot. */
+/** A double has enough precision for fractions of milliseconds, but not for nanoseconds since 1970, so the digits are written. */
 const nanoseconds = (ms: number): string => `${Math.floor(ms * 1000)}000`
 
 const CUMULATIVE = 2
 
-/** `sinceMs`: since when counters count. */
+/** `sinceMs` is the moment since which counters count. */
 export const metricsRequest = (
   { resource, version }: Sender,
   families: readonly Family[],

@@ -1,15 +1,15 @@
-/** Where OpenTelemetry's data goes, by the variables that its specification names. */
+/** Where OpenTelemetry's data goes, read from the variables that its specification names. */
 export interface TelemetrySettings {
-  /** Absent: no traces. */
+  /** Absent when no traces are sent. */
   tracesUrl?: string
-  /** Absent: no metrics. */
+  /** Absent when no metrics are sent. */
   metricsUrl?: string
-  /** Of each request; may have a secret. */
+  /** The headers of each request; they may contain a secret. */
   headers: Readonly<Record<string, string>>
-  /** What describes this server. */
+  /** The attributes that describe this server. */
   resource: Readonly<Record<string, string>>
   metricsEveryMs: number
-  /** The share of traces that begin here and are kept. */
+  /** The share of traces beginning here that are kept. */
   sampled: number
 }
 
@@ -17,7 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const METRICS_EVERY_MS = 60_000
 
-/** Undefined when nothing is to be sent. Throws an error that names the variable which cannot be used, never its value. */
+/** Undefined when nothing is to be sent. Throws an error that names a variable which cannot be used, but never its value. */
 export function readTelemetry(environment: Environment): TelemetrySettings | undefined {
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined
   const tracesUrl = urlOf(environment, 'traces')
@@ -37,7 +37,7 @@ export function readTelemetry(environment: Environment): TelemetrySettings | und
   }
 }
 
-/** The endpoint of one signal is used as it is; the common one gets the signal's path. */
+/** The endpoint of one signal is used as it is; to the common endpoint the signal's path is added. */
 function urlOf(environment: Environment, signal: 'traces' | 'metrics'): string | undefined {
   if (environment[`OTEL_${signal.toUpperCase()}_EXPORTER`] === 'none') return undefined
   const own = `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`
@@ -49,7 +49,7 @@ function urlOf(environment: Environment, signal: 'traces' | 'metrics'): string |
   return name === own ? url.href : `${url.href.replace(/\/$/, '')}/v1/${signal}`
 }
 
-/** Pairs as `name=value,name=value`, the values percent-encoded. */
+/** Reads pairs such as `name=value,name=value` with percent-encoded values. */
 function pairsOf(environment: Environment, name: string): Record<string, string> {
   const pairs = (environment[name] ?? '').split(',').filter(pair => pair.trim() !== '')
   return Object.fromEntries(

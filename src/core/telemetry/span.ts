@@ -2,7 +2,7 @@ import type { SpanContext } from './trace-context.ts'
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Something that has taken place. */
+/** A piece of work that has ended. */
 export interface Span {
   context: SpanContext
   parentSpanId?: string
@@ -12,16 +12,16 @@ export interface Span {
   beginMs: number
   endMs: number
   attributes: Attributes
-  /** Why it failed, as a word; absent: it did not. */
+  /** One word for why it failed; absent when it did not. */
   errorType?: string
 }
 
-/** A span that has begun. */
+/** A piece of work that has begun. */
 export interface OpenSpan {
   context: SpanContext
   parentSpanId?: string
   beginMs: number
 }
 
-/** This moment in milliseconds since 1970, with fractions. */
+/** The present time in milliseconds since 1970, with fractions. */
 export const preciseNow = (): number => performance.timeOrigin + performance.now()

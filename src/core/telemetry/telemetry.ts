@@ -10,7 +10,7 @@ import { createTracer, type Tracer } from './tracer.ts'
 
 /** Sends traces and metrics to a receiver of OpenTelemetry. */
 export interface Telemetry extends Pick<Tracer, 'traceparentOf'> {
-  /** Sends what waits, for some seconds at most. */
+  /** Sends what waits, for at most some seconds. */
   close(): Promise<void>
 }
 

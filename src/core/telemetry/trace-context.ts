@@ -21,7 +21,7 @@ export const formatTraceparent = ({ traceId, spanId, isSampled }: SpanContext): 
 
 const randomHex = (bytes: number): string => crypto.getRandomValues(new Uint8Array(bytes)).toHex()
 
-/** A new place below this one; without one, in a new trace. */
+/** Makes a new position below `parent`; without a parent, in a new trace. */
 export const childOf = (parent: SpanContext | undefined, isSampled: () => boolean): SpanContext => ({
   traceId: parent?.traceId ?? randomHex(16),
   spanId: randomHex(8),

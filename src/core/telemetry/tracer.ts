@@ -12,19 +12,19 @@ export interface Tracer {
 
 interface OpenRun extends OpenSpan {
   tools: Map<string, OpenSpan>
-  /** Calls of models that were sent with their place in the trace. */
+  /** The model calls that were sent with their position in the trace. */
   calls: Map<string, SpanContext>
   model?: Attributes
 }
 
-/** A request's place is kept after its answer has begun: its command or stream goes on. */
+/** How many requests are remembered after their answer has begun: their command or stream goes on. */
 const MAX_REQUESTS = 5000
-/** What lasts longer than that many others of its kind has no span. */
+/** How many spans of a kind may be open. The oldest beyond that are dropped. */
 const MAX_OPEN = 10_000
-/** Machines ask for these all day. */
+/** Paths without spans: machines ask for them all day. */
 const quiet = ['/health', '/health/ready', '/metrics']
 
-/** Over 100 lines: one memory of what is open, which each observation reads or changes. */
+/** Over 100 lines: every observation reads or changes the same table of open spans. */
 export function createTracer(emit: (span: Span) => void, sampled: number): Tracer {
   const requests = new Map<string, OpenSpan>()
   const runs = new Map<string, OpenRun>()
@@ -50,7 +50,7 @@ export function createTracer(emit: (span: Span) => void, sampled: number): Trace
   const causeOf = (requestId: string | undefined) =>
     requestId === undefined ? undefined : requests.get(requestId)?.context
 
-  /** An agent's command is part of its tool call, as far as that is certain: when it makes one alone. */
+  /** An agent's command belongs to its tool call where that is certain: when a single call goes on. */
   const placeInRun = (runId: string | undefined): SpanContext | undefined => {
     const run = runId === undefined ? undefined : runs.get(runId)
     const [tool, ...others] = run?.tools.values() ?? []

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * A store of Java's own format (JKS) with a certificate added, in place of the one that was added before. Undefined where
- * the bytes are no such store, have more than certificates, or have another password than every Java is delivered with.
+ * Returns a store in Java's own format (JKS) with a certificate added; the one that was added before is replaced. Undefined when
+ * the bytes are no such store, when it has other entries than certificates, or when its password is not the one that Java is
+ * delivered with.
  */
 export function withJavaCertificate(store: Buffer, certificate: Buffer, nowMs: number): Buffer | undefined {
   const content = store.subarray(0, -DIGEST_BYTES)
@@ -24,10 +25,10 @@ const HEADER_BYTES = 12
 const DIGEST_BYTES = 20
 const ALIAS = 'threadbox'
 
-/** What every Java is delivered with: it guards against damage, not against anybody. */
+/** Every Java is delivered with this password: it guards against damage, not against people. */
 const PASSWORD = 'changeit'
 
-/** As the format has it. */
+/** The digest that the format prescribes. */
 const digestOf = (content: Buffer): Buffer =>
   createHash('sha1')
     .update(Buffer.from(PASSWORD, 'utf16le').swap16())
@@ -48,7 +49,7 @@ function entryOf(certificate: Buffer, nowMs: number): Buffer {
   ])
 }
 
-/** Undefined when there is anything but certificates. */
+/** Undefined when the store has anything but certificates. */
 function readEntries(content: Buffer): { alias: string; bytes: Buffer }[] | undefined {
   const entries: { alias: string; bytes: Buffer }[] = []
   let at = HEADER_BYTES

@@ -1,13 +1,13 @@
 import { parseRule } from '../../egress/rules.ts'
 import { type BoundSecret, SSH_PORT } from '../../egress/secrets/binding.ts'
 
-/** Which OpenSSH reads beside that of the system's administrator and that of the user. */
+/** OpenSSH reads this file in addition to the administrator's and the user's own. */
 export const KNOWN_HOSTS_FILE = '/etc/ssh/ssh_known_hosts2'
 
-/** As many ports of a range as are written out. */
+/** How many ports of a range are written out. */
 const MAX_PORTS = 20
 
-/** The host keys that bindings name, as OpenSSH reads them; empty without any. */
+/** The host keys of the bindings in OpenSSH's format; empty when there are none. */
 export function knownHostsOf(bound: readonly BoundSecret[]): string {
   const lines = bound.flatMap(({ as, hosts }) =>
     'ssh' in as ? (as.ssh.hostKeys ?? []).map(key => `${hosts.flatMap(toPatterns).join(',')} ${key}\n`) : [],

@@ -2,9 +2,9 @@ import type { BoundSecret } from '../../egress/secrets/binding.ts'
 
 /** Secrets for one operation each, which only programs that have its pass can use. */
 export interface Loans {
-  /** Until the result is disposed of. */
+  /** Lends a secret until the result is disposed of. */
   lend(environmentId: string, secret: BoundSecret): Disposable & { pass: string }
-  /** The secret of a pass that was given for this environment. */
+  /** Finds the secret of a pass that was given for this environment. */
   find(environmentId: string, pass: string | undefined): BoundSecret | undefined
 }
 

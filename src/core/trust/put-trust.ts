@@ -8,7 +8,10 @@ import { hasCertificate, withAuthority } from './bundle.ts'
 import { withJavaCertificate } from './java-store.ts'
 import { AUTHORITY_FILE, BUNDLE_FILE, MARK_FILE } from './variables.ts'
 
-/** Stores of the system, whose names programs have built in: Debian and Alpine, Fedora, SUSE, and what OpenSSL itself reads. */
+/**
+ * The system's certificate stores, by the paths that programs have built in: those of Debian and Alpine, Fedora, SUSE, and
+ * OpenSSL itself.
+ */
 const systemStores = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
@@ -17,12 +20,12 @@ const systemStores = [
   '/etc/ssl/cert.pem',
 ]
 
-/** The programs that write these stores anew, and where they look for more certificates. */
+/** The programs that rewrite these stores, and the directories in which they look for more certificates. */
 const sources = [
   {
     program: '/usr/sbin/update-ca-certificates',
     path: '/usr/local/share/ca-certificates/threadbox.crt',
-    /** Runs whenever it has written the store, also where its directory is the host's and cannot be written. */
+    /** Debian's program runs this whenever it has written the store, also where its directory is the host's and is read-only. */
     hook: '/etc/ca-certificates/update.d/threadbox',
   },
   { program: '/usr/bin/update-ca-trust', path: '/etc/pki/ca-trust/source/anchors/threadbox.crt' },
@@ -37,9 +40,9 @@ const MAX_STORE_BYTES = 8 * 1024 * 1024
 const KEYTOOL_TIMEOUT_MS = 30_000
 
 /**
- * Makes programs inside trust an authority: by a bundle for those that are pointed to it, and in the stores of the system and
- * of Java, where the sandbox has them and they can be written. Does nothing when it is so already. Rejects when the bundle
- * cannot be written.
+ * Makes programs inside trust an authority: by a bundle for programs that are pointed to it, and in the system's and Java's
+ * stores where the sandbox has them and they can be written. When that was done before, it changes nothing. Rejects when the
+ * bundle cannot be written.
  */
 export async function putTrust(
   { files, spawn }: Pick<Environment, 'files' | 'spawn'>,
@@ -55,7 +58,7 @@ export async function putTrust(
     files.write(BUNDLE_FILE, Buffer.from(withAuthority(own, authority, former))),
   ])
   for (const { path } of stores) {
-    // Two names may be one file.
+    // Two paths may lead to one file.
     const now = await readText(files, path)
     if (now) await tryTo(() => files.write(path, Buffer.from(withAuthority(now, authority, former))))
   }
@@ -67,7 +70,7 @@ export async function putTrust(
   await files.write(MARK_FILE, Buffer.from(mark))
 }
 
-/** Adds the authority to what a program is to trust, for one command: gives the text of a file for it. */
+/** Makes a file for a single command: the certificates that the command trusts, and the authority. Returns its text. */
 export async function bundleFor(files: Environment['files'], authority: string, from?: string): Promise<string> {
   const given = from === undefined ? undefined : await readText(files, from)
   const roots = given ?? (await readStores(files)).find(({ pem }) => hasCertificate(pem))?.pem
@@ -83,7 +86,7 @@ async function readStores(files: Files): Promise<{ path: string; pem: string }[]
   return found.flatMap(({ path, pem }) => (pem === undefined ? [] : [{ path, pem }]))
 }
 
-/** Undefined when it is not there, or is no file that is to be read. */
+/** Undefined when the path does not exist or is no ordinary file of a fitting size. */
 async function readFile(files: Files, path: string): Promise<Buffer | undefined> {
   try {
     const { body } = await files.read(path)
@@ -109,7 +112,7 @@ async function addToSource(
   }
 }
 
-/** A store that cannot be changed is left as it is: the variables name the bundle. */
+/** A store that cannot be changed stays as it is: the variables name the bundle. */
 async function tryTo(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -118,7 +121,7 @@ async function tryTo(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Debian's for all its Javas, and those that a Java has itself. */
+/** Finds Debian's store for all its Javas, and the stores that each Java has for itself. */
 async function findJavaStores(files: Files): Promise<string[]> {
   const parents = await Promise.all(['/usr/lib/jvm', '/opt/java', '/usr/local'].map(each => listNames(files, each)))
   const homes = parents.flat().filter(path => !path.startsWith('/usr/local/') || path.startsWith('/usr/local/openjdk'))
@@ -131,7 +134,7 @@ async function listNames(files: Files, directory: string): Promise<string[]> {
   return (await files.list(directory)).map(({ path }) => path)
 }
 
-/** By keytool where the store is in a format that only Java writes. */
+/** Adds a certificate with keytool, to a store whose format only Java writes. */
 async function addToJava({ files, spawn }: Pick<Environment, 'files' | 'spawn'>, path: string, certificate: Buffer) {
   const store = await readFile(files, path)
   if (!store) return

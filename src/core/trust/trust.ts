@@ -11,17 +11,17 @@ import { trustVariables } from './variables.ts'
 export interface TrustParts {
   /** The secrets that a sandbox may use now. */
   secretsOf(environmentId: string): readonly BoundSecret[]
-  /** The certificate of the authority that ends TLS for hosts with secrets, as PEM. Without it nobody ends TLS. */
+  /** The PEM certificate of the authority that ends TLS for hosts with secrets. Without it, TLS is not ended. */
   certificatePem?(): Promise<string>
   log: Log
 }
 
-/** Prepares environments for their secrets. Nothing of it is in an environment without any. */
+/** Prepares environments for their secrets. An environment without secrets is not changed. */
 export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Trust {
   const loans = createLoans()
-  /** The certificate that each environment was seen to trust, since this server started. */
+  /** The certificate that each environment trusts, as far as this server has checked since its start. */
   const seen = new Map<string, string>()
-  /** The hosts of SSH that were written into each. */
+  /** The SSH hosts that were written into each environment. */
   const known = new Map<string, string>()
   const inTurn = createKeyedLock()
 
@@ -59,7 +59,7 @@ export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Tru
     }
   }
 
-  /** The environment, whose programs find the variables of its secrets beside those that they are started with. */
+  /** Returns the environment with the variables of its secrets added to those of every program. */
   const bind = (environment: Environment): Environment => {
     const { id, processes } = environment
     const withVariables = async <Options extends Pick<SpawnOptions, 'env'>>(options: Options): Promise<Options> => {

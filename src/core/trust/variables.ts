@@ -1,13 +1,15 @@
 const DIRECTORY = '/etc/threadbox'
 
-/** The authority's certificate alone, for programs that add it to the roots which they know. */
+/** The authority's certificate alone, for programs that add it to their own roots. */
 export const AUTHORITY_FILE = `${DIRECTORY}/authority.crt`
-/** The roots of the sandbox and the authority, for programs that take one file in place of their own. */
+/** The sandbox's roots together with the authority, for programs that replace their own roots by one file. */
 export const BUNDLE_FILE = `${DIRECTORY}/ca-bundle.crt`
-/** Says which authority the sandbox's stores have. */
+/** Names the authority that the sandbox's stores contain. */
 export const MARK_FILE = `${DIRECTORY}/.authority`
 
-/** What makes programs trust the authority: the system's store does not exist everywhere, and many bring roots of their own. */
+/**
+ * Variables that make programs trust the authority: not every image has a system store, and many programs bring their own roots.
+ */
 export const trustVariables: Readonly<Record<string, string>> = {
   SSL_CERT_FILE: BUNDLE_FILE,
   CURL_CA_BUNDLE: BUNDLE_FILE,

@@ -1,12 +1,12 @@
-/** Deliveries that are sent at once, by all teams. */
+/** How many deliveries are sent at once, of all teams together. */
 const PLACES = 64
-/** A receiver that does not answer holds this many places, and no more. */
+/** How many places a receiver that does not answer can hold. */
 const PLACES_PER_WEBHOOK = 8
 
 /** How many places are taken. */
 export interface TakenPlaces {
   all: number
-  /** By this webhook's team, this webhook included. */
+  /** Places of this webhook's team, including this webhook's. */
   team: number
   webhook: number
 }

@@ -16,18 +16,18 @@ const ANSWER_MS = 15_000
 const LOOK_MS = 250
 const GONE = 410
 const ERROR_CHARS = 300
-/** A delivery that this server fails at, as on a full disk, keeps its place so long: it is due again at once. */
+/** How long a delivery that this server could not process keeps its place, as on a full disk: it is due again at once. */
 const FAILED_MS = 10_000
 
 type Send = (url: string, init: RequestInit & { signal: AbortSignal }) => Promise<Response>
 
 /** Sends what waits in the outbox. */
 export interface WebhookSender {
-  /** Ends what is being sent: a next server sends it again. */
+  /** Stops what is being sent; the next server sends it again. */
   close(): Promise<void>
 }
 
-/** Begins to send, each delivery until its receiver has answered with a 2xx, for a day. */
+/** Begins to send. Each delivery is tried for a day, until its receiver answers with a 2xx. */
 export function startWebhooks(runtime: Pick<Runtime, 'db' | 'log'>, send: Send): WebhookSender {
   const { db, log } = runtime
   const closing = new AbortController()
@@ -56,12 +56,12 @@ export function startWebhooks(runtime: Pick<Runtime, 'db' | 'log'>, send: Send):
     const moment = new Date().toISOString()
     for (const webhook of listDueWebhooks(db, moment)) {
       if (!hasPlace(webhook)) continue
-      // Those that are being sent are still due.
+      // Deliveries that are being sent are still due.
       const due = listDue(db, webhook.id, moment, LOOKED_AT).filter(({ id }) => !sending.has(id))
       for (const delivery of due) if (hasPlace(webhook)) begin(webhook, delivery)
     }
   }
-  /** Never throws: a failure is logged, and what is due is looked for again. */
+  /** Looks for due deliveries. Never throws: a failure is logged, and the next look comes by itself. */
   const look = () => {
     if (closing.signal.aborted) return
     try {
@@ -96,7 +96,7 @@ async function deliver(
   const headers = { 'content-type': 'application/json', ...signatureHeaders(secret, delivery.id, at, body) }
   const signal = AbortSignal.any([closing, AbortSignal.timeout(ANSWER_MS)])
   const outcome = await answerOf(send(webhook.url, { method: 'POST', headers, body, signal }))
-  // Without a word of it: it is sent again by the next server.
+  // The try was cut off by the closing of this server, so it is not stored: the next server sends it again.
   if (closing.aborted && outcome.status === undefined) return
   const isDelivered = outcome.status !== undefined && outcome.status >= 200 && outcome.status < 300
   const isGone = outcome.status === GONE

@@ -1,13 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** How secrets begin, by standard-webhooks. */
+/** The prefix of secrets in the specification of standard-webhooks. */
 const PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
 /** A new secret: `whsec_` and base64, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
 export const newWebhookSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
-/** The headers of a message, by which its receiver knows that it is ours and when it was sent. */
+/** Makes the headers that prove to a receiver that the message is this server's, and when it was sent. */
 export function signatureHeaders(secret: string, id: string, at: Date, body: string): Record<string, string> {
   const seconds = Math.floor(at.getTime() / 1000)
   const key = Buffer.from(secret.slice(PREFIX.length), 'base64')

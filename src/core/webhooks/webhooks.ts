@@ -10,12 +10,12 @@ import { newWebhookSecret } from './sign.ts'
 
 const MAX_WEBHOOKS = 50
 const DELIVERIES_KEPT_MS = 7 * 86_400_000
-/** Of each webhook, beside those that wait. */
+/** How many finished deliveries of each webhook are kept, besides those that wait. */
 const DELIVERIES_KEPT = 10_000
-/** In one go, so that other requests are answered meanwhile. */
+/** How many rows one transaction removes, so that other requests are answered in between. */
 const DELIVERIES_PURGED = 10_000
 
-/** What a webhook is to be. */
+/** The settings of a webhook that a request asks for. */
 export interface WebhookWish {
   url: string
   events: readonly WebhookEvent[]
@@ -61,7 +61,7 @@ export function changeWebhook(runtime: Runtime, caller: Caller, id: string, chan
   return getWebhook(runtime, caller, id)
 }
 
-/** Removes a webhook with what waits for it. Throws as `getWebhook` does. */
+/** Removes a webhook and its waiting deliveries. Throws as `getWebhook` does. */
 export function removeWebhook(runtime: Runtime, caller: Caller, id: string): void {
   getWebhook(runtime, caller, id)
   deleteWebhook(runtime.db, id)
@@ -86,7 +86,9 @@ export function redeliverOwn(runtime: Runtime, caller: Caller, id: string, deliv
   if (!redeliver(runtime.db, id, deliveryId)) throw new ApiError('not_found', 'There is no such delivery.')
 }
 
-/** Removes deliveries that ended a week ago, or long ago by number. Never rejects: a failure is logged. */
+/**
+ * Removes deliveries that ended more than a week ago, and all but the newest of each webhook. Never rejects: a failure is logged.
+ */
 export async function purgeOldDeliveries({ db, log }: Pick<Runtime, 'db' | 'log'>): Promise<void> {
   const before = new Date(Date.now() - DELIVERIES_KEPT_MS).toISOString()
   await writeWhenFree(db, () => purgeDeliveries(db, { before, most: DELIVERIES_KEPT, limit: DELIVERIES_PURGED })).catch(

@@ -4,7 +4,10 @@ import type { EnvironmentStart, Runtime } from '../../runtime.ts'
 import { chooseBackend } from '../choose-backend.ts'
 import { toStart } from '../environment-start.ts'
 
-/** What the newest sandbox's agent asks for now; without one, what an agent without wishes asks for. */
+/**
+ * The settings of the next environment, as the newest sandbox's agent has them now; without one, those of an agent without
+ * settings.
+ */
 export function findLastStart(runtime: Runtime): EnvironmentStart {
   const { db, config } = runtime
   const newest = findNewestSandbox(db)

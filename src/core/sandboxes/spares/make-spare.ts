@@ -16,7 +16,10 @@ export interface Spare {
 const WARMING_COMMANDS = 3
 const WARM_WITHIN_MS = 30_000
 
-/** Makes an environment that belongs to no sandbox yet: a sweep erases it unless a create takes it. A rejected call leaves nothing. */
+/**
+ * Makes an environment that belongs to no sandbox yet: a sweep erases it unless a create takes it. When this rejects, nothing is
+ * left.
+ */
 export async function makeSpare(runtime: Runtime, start: EnvironmentStart): Promise<Spare> {
   const { db, environments } = runtime
   const place = { backend: start.backend, environmentId: newId('env') }

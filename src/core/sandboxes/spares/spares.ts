@@ -5,40 +5,40 @@ import type { EnvironmentStart, Runtime, Spares } from '../../runtime.ts'
 import { affordableSpares } from './affordable.ts'
 import { discardSpare, makeSpare, type Spare, tryOut } from './make-spare.ts'
 
-/** How long nothing was asked of the server before a spare is made: its making takes a core for as long. */
+/** How long the server must be idle before a spare is made, because making one takes a whole core for about that long. */
 const QUIET_MS = 40
 /** A server that is never quiet makes one after this time. */
 const PATIENCE_MS = 2000
 const MADE_AT_ONCE = Math.max(1, Math.floor(availableParallelism() / 2))
 const LOOK_EVERY_MS = 10_000
-/** A spare is tried out this often: one that broke is replaced, and no spare counts as idle. */
+/** How often a spare is tried out: a broken one is replaced, and no spare counts as idle. */
 const TRY_EVERY_MS = 60_000
 const RETRY_MS = 10_000
-/** One that is being made may wait for a download. The next start removes what is left. */
+/** How long `close` waits. A spare that is being made may wait for a download; the next start removes what is left. */
 const GONE_WITHIN_MS = 3000
 const RETRY_AT_MOST_MS = 600_000
 
 /**
- * Keeps environments ready for the next creates: on each backend that is asked for as many as the configuration says, for what the
- * last creates asked for.
+ * Keeps environments ready for the next creates: on each backend in use as many as the configuration says, made as the last
+ * creates asked for.
  *
- * Over 100 lines: one stock, and what it is decided by.
+ * Over 100 lines: the stock and the state that decides about it belong together.
  */
 export function createSpares(getRuntime: () => Runtime): Spares {
-  /** The oldest first. Who removes one from here has it alone. */
+  /** Oldest first. Whoever removes one from here is its only owner. */
   const ready: (Spare & { triedAt: number })[] = []
   const making = new Map<EnvironmentStart, Promise<void>>()
   const discarding = new Set<Promise<void>>()
-  /** What was asked for, the newest first. */
+  /** The settings of past creates, newest first. */
   const asked: EnvironmentStart[] = []
   let isOpen = false
   let held = 0
   let quietAt = 0
-  /** Since when something is to be made. */
+  /** Since when a spare is missing. */
   let wantingSince: number | undefined
-  /** Backends where the last try failed: the others go on. */
+  /** Backends on which the last try failed; the others go on. */
   const failed = new Map<string, { count: number; retryAt: number }>()
-  /** Resolves once there is nothing to make, or nothing can be made. */
+  /** Resolves once no spare is missing, or none can be made. */
   const filled = Promise.withResolvers<void>()
   let timer: NodeJS.Timeout | undefined
   let looking: NodeJS.Timeout | undefined
@@ -50,7 +50,7 @@ export function createSpares(getRuntime: () => Runtime): Spares {
 
   const canBeSpare = ({ backend }: EnvironmentStart) => getRuntime().backends.get(backend)?.claimSpare !== undefined
 
-  /** What should stand ready, or be on its way, the newest wish first. */
+  /** Lists the spares that should be ready or on their way, the newest wish first. */
   const listWanted = (): EnvironmentStart[] => {
     const { config, diskSpace } = getRuntime()
     const present = ready.length + making.size
@@ -61,7 +61,7 @@ export function createSpares(getRuntime: () => Runtime): Spares {
       .slice(0, most)
   }
 
-  /** Discards what is not wanted any more, and returns what is missing. */
+  /** Discards spares that are not wanted any more, and returns those that are missing. */
   const compare = (): EnvironmentStart[] => {
     const missing = listWanted()
     const fits = (start: EnvironmentStart) => {
@@ -95,7 +95,7 @@ export function createSpares(getRuntime: () => Runtime): Spares {
     }
   }
 
-  /** Brings the stock to what is wanted, once it is quiet. */
+  /** Makes the missing spares once the server is idle. */
   const fill = () => {
     clearTimeout(timer)
     if (!isOpen || held > 0 || making.size >= MADE_AT_ONCE) return
@@ -109,10 +109,10 @@ export function createSpares(getRuntime: () => Runtime): Spares {
     wantingSince = undefined
     const missing = compare()
     if (missing.length === 0 && making.size === 0) filled.resolve()
-    // One whose time has not come is looked at again by `looking`.
+    // A backend that must wait after a failure is tried again by the timer `looking`.
     const due = missing.filter(({ backend }) => (failed.get(backend)?.retryAt ?? 0) <= now)
     for (const start of due.slice(0, MADE_AT_ONCE - making.size)) {
-      // Two may be wanted alike.
+      // A copy, because two wishes may be the same object.
       const own = { ...start }
       const made = make(own).finally(() => {
         making.delete(own)
@@ -197,7 +197,7 @@ export function createSpares(getRuntime: () => Runtime): Spares {
       clearTimeout(timer)
       clearInterval(looking)
       for (const spare of ready.splice(0)) discard(spare)
-      // Those that are being made discard themselves.
+      // Spares that are being made discard themselves.
       await settlesWithin(GONE_WITHIN_MS, Promise.all([...making.values(), ...discarding]))
     },
   }
