@@ -50,3 +50,22 @@ test('the backup of an ordinary user is restored by another one, with links, rem
     stderr: '',
   })
 })
+
+test('a process that waits for a child of vfork, and cannot stop, does not keep a sandbox frozen, regression', async () => {
+  const user = userOf(54_323)
+  await using server = await startServer({ ...user, dataDirectory: join(user.home, 'data') })
+  const id = await server.sandbox()
+  await server.exec(
+    id,
+    `mkfifo never
+    cat >waits.py <<'END'
+import os
+os.posix_spawn('/bin/true', ['true'], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, 'never', os.O_RDONLY, 0)])
+END
+    python3 waits.py >/dev/null 2>&1 &
+    until grep -qs kernel_clone /proc/$!/wchan; do sleep 0.01; done`,
+  )
+  const made = await command(['backup', 'create', join(user.home, 'b'), '--data-dir', server.dataDirectory], user)
+  // As long as is waited for what does not stop. A machine would have to be ten times as slow as a busy one.
+  expect(Number(/frozen for (\d+) ms/.exec(made.stdout)?.[1])).toBeLessThan(5000)
+})

@@ -15,6 +15,8 @@ export type Freeze = {
 /** Of 512 bytes. What takes less is copied as fast as the trace is begun. */
 const COPIED_BEFORE_BLOCKS = 32_768
 
+const LONGEST_WAIT_MS = 5000
+
 /** Of two programs one gets the mark. Times are in nanoseconds. */
 const common = `
 trap '' HUP INT TERM PIPE
@@ -49,11 +51,20 @@ exit $status
 /**
  * $1: mark, $2: directory, $3: archive or nothing, $4: pid namespace or nothing, $5: `tree` for a directory as $3. As root of a
  * namespace an ordinary user can read all that belongs to it. A stopped process starts no other, but on a busy machine one ends
- * its call first, such as a write: each thread must have stopped. One that waits for a child of vfork never does, and writes
- * nothing: two seconds are enough. What overlays keep in their work directories is theirs alone.
+ * its call first, such as a write: each thread must have stopped. One that waits for a child of vfork never does; it stays within
+ * the kernel until its child goes on, so it counts as stopped. Where the kernel does not tell what threads wait for, the copy
+ * begins after LONGEST_WAIT_MS. What overlays keep in their work directories is theirs alone.
  */
 const freezeProcesses = `${common}
-moving() { cat $(printf '/proc/%s/task/*/status ' $pids) 2>/dev/null | grep -q '^State:[[:space:]]*[RSDI]'; }
+# A thread that waits for a child of vfork is in the first function, or in its caller where the compiler made one of both.
+moving() {
+  for status in $(grep -ls '^State:[[:space:]]*[RSDI]' $(printf '/proc/%s/task/*/status ' $pids)); do
+    place=gone
+    read -r place 2>/dev/null <"\${status%/status}/wchan"
+    case $place in gone | wait_for_vfork_done | kernel_clone | _do_fork) ;; *) return 0 ;; esac
+  done
+  return 1
+}
 # The name's brackets would be a class of a pattern, whose last one alone stands for itself.
 inside() { [ -z "$4" ] || find /proc/[0-9]*/ns/pid -prune -lname "pid:?\${4#pid:?}" 2>/dev/null | cut -d/ -f3; }
 status=0
@@ -65,8 +76,8 @@ if [ -n "$3" ]; then
   known= pids=$(inside "$@")
   while [ "$pids" != "$known" ]; do
     kill -STOP $pids 2>/dev/null
-    tries=0
-    while moving && [ "$tries" -lt 400 ]; do tries=$((tries + 1)); sleep 0.005; done
+    stopping=$(now)
+    while moving && [ $(($(now) - stopping)) -lt ${LONGEST_WAIT_MS}000000 ]; do sleep 0.002; done
     known=$pids pids=$(inside "$@")
   done
   if [ "$5" = tree ]; then
