@@ -4,18 +4,18 @@ import { canonicalJson } from '../read/canonical-json.ts'
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 
-/** The hash of a link. By a shell: `printf '%s\n%s' BEFORE ENTRY | sha256sum`. */
+/** The hash of a link. A shell computes it with `printf '%s\n%s' BEFORE ENTRY | sha256sum`. */
 export const linkHash = (before: string, entry: string): string =>
   new Bun.CryptoHasher('sha256').update(`${before}\n${entry}`).digest('hex')
 
 /**
- * Adds rows to the chain, in one transaction: inside another one, they are there when that is committed. The head is read
- * under the lock for writing, so that two processes do not add to the same one. Times never go back along the chain.
+ * Adds rows to the chain in one transaction; inside another transaction, they are committed with that one. The last link is read
+ * under the write lock, so that two processes cannot add to the same one. Times never decrease along the chain.
  */
 export const appendAudit = (db: Database, facts: readonly AuditFact[]): void =>
   inTransaction(db, () => {
     let { seq, hash, time } = findAuditHead(db)
-    // Numbers of rows that somebody has removed from the end are not used again: the place stays visible.
+    // The numbers of rows that somebody has removed from the end are not used again, so the gap stays visible.
     seq = Math.max(seq, countAuditEver(db))
     const insert = db.query('insert into audit (seq, entry, hash) values ($seq, $entry, $hash)')
     for (const { time: at = now(), actor, action, target, outcome, teamId, detail } of facts) {
@@ -27,26 +27,26 @@ export const appendAudit = (db: Database, facts: readonly AuditFact[]): void =>
     }
   })
 
-/** The last link; the anchor when there is none. */
+/** The last link, or the anchor when there is no link. */
 export const findAuditHead = (db: Database): AuditHead =>
   db.query<AuditHead, []>('select seq, hash, time from audit order by seq desc limit 1').get() ?? getAuditAnchor(db)
 
-/** What the first link that is kept continues from. Throws when somebody has removed it. */
+/** The place from which the first remaining link continues. Throws when somebody has removed it. */
 export function getAuditAnchor(db: Database): AuditHead {
   const anchor = db.query<AuditHead, []>('select seq, hash, time from audit_anchor').get()
   if (!anchor) throw new Error('the audit log has lost the place where it begins')
   return anchor
 }
 
-/** When the first link that is kept was made; undefined when there is none. */
+/** When the first remaining link was made; undefined when there is none. */
 export const findAuditBegin = (db: Database): string | undefined =>
   db.query<{ time: string }, []>('select time from audit order by seq limit 1').get()?.time
 
-/** How many links there ever were, as SQLite counts beside the table. */
+/** How many links were ever added, as SQLite counts outside of the table. */
 export const countAuditEver = (db: Database): number =>
   db.query<{ seq: number }, []>(`select seq from sqlite_sequence where name = 'audit'`).get()?.seq ?? 0
 
-/** Links after one of them, in the order of the chain. */
+/** The links after a number, in the order of the chain. */
 export const listAuditAfter = (db: Database, seq: number, limit: number): AuditLink[] =>
   db
     .query<AuditLink, { seq: number; limit: number }>(
@@ -78,7 +78,10 @@ interface Range {
   first: number
 }
 
-/** The newest of each action by the index, and of these the newest: what has no rows, or few, is not looked for in all of them. */
+/**
+ * Finds the newest rows of each action by the index, and of these the newest: so an action with few rows, or none, does not need
+ * a search of all.
+ */
 function listTeamAudit(db: Database, teamId: string, action: string | undefined, range: Range): AuditLink[] {
   const ofAction = db.query<{ seq: number }, Record<string, string | number>>(
     `select seq from audit indexed by audit_team
@@ -93,7 +96,7 @@ function listTeamAudit(db: Database, teamId: string, action: string | undefined,
     .flatMap(({ seq }) => link.get({ seq }) ?? [])
 }
 
-/** Each action that a team has rows of: one step in the index each. There are some dozens of them. */
+/** Lists the actions of which a team has rows, with one step in the index for each. There are some dozens. */
 function listTeamActions(db: Database, teamId: string): string[] {
   const next = db.query<{ action: string | null }, { teamId: string; after: string }>(
     'select min(action) as action from audit indexed by audit_team where team_id = $teamId and action > $after',
@@ -107,7 +110,10 @@ function listTeamActions(db: Database, teamId: string): string[] {
   }
 }
 
-/** The first link that is not before this moment, or one after all. Times grow along the chain, so a few looks find it. */
+/**
+ * The number of the first link that is not before this moment, or the number after the last link. Times grow along the chain, so
+ * a few looks find it.
+ */
 function seqSince(db: Database, moment: string | undefined): number {
   if (moment === undefined) return Number.MAX_SAFE_INTEGER
   const timeAt = db.query<{ time: string }, { seq: number }>('select time from audit where seq = $seq')
@@ -122,8 +128,8 @@ function seqSince(db: Database, moment: string | undefined): number {
 }
 
 /**
- * Removes links of before this moment, at most `limit`, and says so in the chain: the anchor has the hash that it continues
- * from. Returns how many were removed.
+ * Removes at most `limit` links from before this moment. The anchor then has the hash from which the chain continues. Returns how
+ * many were removed.
  */
 export const cutAudit = (db: Database, before: string, limit: number): number =>
   inTransaction(db, () => {

@@ -5,8 +5,8 @@ import { findSetting, saveSetting } from './settings.ts'
 const NAME = 'authority'
 
 /**
- * Where this data directory keeps the authority for hosts with secrets: encrypted, and in each backup. One that cannot be decrypted
- * counts as none: another is made then.
+ * Stores the authority for hosts with secrets in this data directory, encrypted and in each backup. An authority that cannot be
+ * decrypted is ignored, and another one is made.
  */
 export const createAuthorityStore = (db: Database) => ({
   read(): string | undefined {

@@ -15,7 +15,7 @@ export interface TimedChunk extends ChunkRow {
   atMs: number | null
 }
 
-/** Adds chunks that are made now to a run's log, all or none. Throws when the run is gone. */
+/** Adds new chunks to a run's log, all or none. Throws when the run is gone. */
 export function insertChunks(db: Database, runId: string, firstSeq: number, chunks: readonly string[]): void {
   const insert = db.query('insert into run_chunks (run_id, seq, at_ms, chunk) values ($runId, $seq, $atMs, $chunk)')
   const atMs = Date.now()
@@ -42,8 +42,8 @@ export function listChunks(db: Database, runId: string, after: number, maxLength
 }
 
 /**
- * A delta of a few words: nearly all of a long log. No stream profile changes one, and `changing` in stream/project.ts must
- * not come to match one.
+ * Matches a delta of a few words, which nearly all chunks of a long log are. No stream profile changes one, so `changing` in
+ * stream/project.ts must never match one.
  */
 const isPlain = `octet_length(chunk) <= 512 and (chunk >= '{"type":"text-' and chunk < '{"type":"text.'
   or chunk >= '{"type":"reasoning-' and chunk < '{"type":"reasoning.'
@@ -51,15 +51,15 @@ const isPlain = `octet_length(chunk) <= 512 and (chunk >= '{"type":"text-' and c
 
 /** Consecutive chunks of a log, in order. */
 export interface PlainChunks {
-  /** The plain chunks, each with the texts that were asked for, and a zero byte in place of each other chunk. */
+  /** The plain chunks, each within the texts that were asked for, with a zero byte in place of each other chunk. */
   bytes: Uint8Array
-  /** The `seq` of the last. */
+  /** The `seq` of the last chunk. */
   last: number
 }
 
 /**
- * The chunks that come right after `after` and up to `until`, made into bytes by SQLite: as many rows take longer. Undefined
- * when the next number is not there. Before each plain chunk come `before`, its number and `between`, and after it `end`.
+ * Reads the chunks from `after` up to `until` as bytes that SQLite puts together, since as many rows would take longer. Undefined
+ * when the next number is missing. Each plain chunk is preceded by `before`, its number and `between`, and followed by `end`.
  */
 export function readPlainChunks(
   db: Database,
@@ -67,7 +67,7 @@ export function readPlainChunks(
   { after, until }: { after: number; until: number },
   texts: { before: string; between: string; end: string },
 ): PlainChunks | undefined {
-  // The primary key has the rows in their order.
+  // Rows come in the order of the primary key.
   const page = db
     .query<{ first: number | null } & PlainChunks, { runId: string; after: number; until: number } & typeof texts>(
       `select min(seq) as first, max(seq) as last,

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { newId } from './id.ts'
 
-/** What each copy has for itself. */
+/** The columns that differ in each copy. */
 const own = new Map([
   ['id', '$newId'],
   ['environment_id', '$environmentId'],
@@ -9,8 +9,8 @@ const own = new Map([
 ])
 
 /**
- * Copies the row of a sandbox for each of these environments. The database may be of another version: it keeps its schema.
- * For measurements only, while no server runs on it.
+ * Copies the row of a sandbox once for each of these environments. The database may be of another version: its schema stays. For
+ * measurements only, while no server uses it.
  */
 export function copySandboxes(path: string, id: string, environmentIds: readonly string[]): void {
   const db = new Database(path, { strict: true, readwrite: true })

@@ -3,8 +3,8 @@ import { closeSync, openSync } from 'node:fs'
 import { schemaOf } from './schema.ts'
 
 /**
- * Makes a database at `to` with the schema of that at `from`, and none of its rows: what another build makes of it can be tried
- * on that. Returns the version of the schema.
+ * Makes a database at `to` with the schema of the one at `from` and none of its rows, so that another build can try to migrate
+ * it. Returns the version of the schema.
  */
 export function copySchema(from: string, to: string): number {
   const source = new Database(from, { readonly: true, strict: true })
@@ -26,7 +26,7 @@ export function copySchema(from: string, to: string): number {
   }
 }
 
-/** Tables first. Those that a virtual table keeps for itself come with it. */
+/** Tables come first. The tables that a virtual table uses are made with it. */
 function statementsOf(db: Database): string[] {
   const rows = db
     .query<{ type: string; name: string; sql: string }, []>(

@@ -8,7 +8,9 @@ interface Count {
   running: number
 }
 
-/** Counts the sandboxes of each backend and class of isolation, and those among these environments. Reads an index alone. */
+/**
+ * Counts the sandboxes of each backend and isolation, and how many of them are among these environments. It reads only an index.
+ */
 export const countSandboxes = (db: Database, environmentIds: readonly string[]): Count[] =>
   db
     .query<Count, { environmentIds: string }>(

@@ -25,7 +25,7 @@ const fromRow = ({ metadata, network, resumes, isPrivate, ...row }: Row): E2bSan
   isPrivate: isPrivate !== 0,
 })
 
-/** Stores what was asked for with a sandbox, or what has changed of it. */
+/** Stores what E2B's client asked for with a sandbox, or a change of it. */
 export function saveE2bSandbox(db: Database, each: E2bSandbox): void {
   mustLast(db)
   db.query(
@@ -63,7 +63,7 @@ export const findE2bTeam = (db: Database, sandboxId: string): string | undefined
     )
     .get({ sandboxId })?.teamId
 
-/** A page of a team's. */
+/** A page of a team's sandboxes. */
 export const listE2bSandboxes = (db: Database, teamId: string, page: E2bPage): E2bSandbox[] =>
   db
     .query<Row, Record<string, string | number | null>>(
@@ -91,7 +91,7 @@ export const listE2bSandboxes = (db: Database, teamId: string, page: E2bPage): E
     })
     .map(fromRow)
 
-/** Those whose time is up, the ones that ended first. */
+/** The sandboxes whose time is up, those that ended first coming first. */
 export const listEndedE2bSandboxes = (db: Database, at: string): E2bSandbox[] =>
   db
     .query<Row, { at: string }>(
@@ -100,7 +100,7 @@ export const listEndedE2bSandboxes = (db: Database, at: string): E2bSandbox[] =>
     .all({ at })
     .map(fromRow)
 
-/** When the next one ends after this moment; undefined when none runs. */
+/** When the next sandbox ends after this moment; undefined when none runs. */
 export const findNextE2bEnd = (db: Database, after: string): string | undefined =>
   db
     .query<{ endsAt: string | null }, { after: string }>(
@@ -108,7 +108,7 @@ export const findNextE2bEnd = (db: Database, after: string): string | undefined 
     )
     .get({ after })?.endsAt ?? undefined
 
-/** A key's token opens a sandbox from now on. '' is the configured key. */
+/** Lets a key's token open a sandbox from now on. The key '' is the configured key. */
 export function insertE2bToken(db: Database, sandboxId: string, keyId: string): void {
   mustLast(db)
   db.query(
@@ -121,7 +121,7 @@ interface TokenPlace {
   keyId: string
 }
 
-/** The keys whose tokens open a sandbox, or any sandbox: page by page, the youngest sandbox first. */
+/** The keys whose tokens open a sandbox, or any sandbox when none is given: page by page, the youngest sandbox first. */
 export const listE2bTokens = (
   db: Database,
   { limit, before, sandboxId }: { limit: number; before?: TokenPlace | undefined; sandboxId?: string | undefined },

@@ -7,23 +7,23 @@ import { codeOf } from '../read/error-code.ts'
 import { migrations, schemaOf } from './schema.ts'
 
 /**
- * Copies of the database as it was before a migration, each a file beside it: threadbox.db.before-19 is what there was before
- * the schema became 19. A version that is put back can go on with one.
+ * Copies of the database from before a migration, each a file beside it: threadbox.db.before-19 is the database before its schema
+ * became 19. After a downgrade the older version can use such a copy.
  */
 
-/** How many are kept: the newest. */
+/** How many copies are kept: the newest ones. */
 const KEPT = 3
 
 export interface EarlierCopy {
   path: string
   schema: number
-  /** When it was made, ISO time. */
+  /** When the copy was made, as ISO time. */
   at: string
 }
 
 /**
- * Copies the database of this path, as committed, to a file that outlasts a loss of power, and removes the oldest copies. The
- * caller keeps others from writing. Returns the file's name. Throws an error that says what to do.
+ * Copies the committed state of a database to a file that outlasts a loss of power, and removes the oldest copies. The caller
+ * prevents writes meanwhile. Returns the file's name. Throws an error that says what to do.
  */
 export function keepCopy(path: string, nextSchema: number): string {
   const copy = `${path}.before-${nextSchema}`
@@ -48,13 +48,13 @@ export function keepCopy(path: string, nextSchema: number): string {
   return basename(copy)
 }
 
-/** The newest copy that a threadbox can read that knows schemas up to this one. */
+/** The newest copy whose schema is no newer than this one. */
 export const findCopy = (path: string, knownSchema: number): EarlierCopy | undefined =>
   listCopies(path).find(({ schema }) => schema <= knownSchema)
 
 /**
- * Puts the newest copy that this version, or one that knows the schema `known`, can read in the place of a newer database, which is kept under another name. No
- * server may run on it. Returns what was put where. Throws an error that says what is in the way.
+ * Replaces a newer database by the newest copy that a version with the schema `known` can read; the newer database is kept under
+ * another name. No server may use it. Returns both. Throws an error that says what is in the way.
  */
 export function goBack(path: string, known = migrations.length): { copy: EarlierCopy; newer: string } {
   const found = closedSchema(path)
@@ -66,16 +66,16 @@ export function goBack(path: string, known = migrations.length): { copy: Earlier
   const draft = `${path}.draft`
   copyFileSync(copy.path, draft)
   chmodSync(draft, 0o600)
-  // A log that is left belongs to the newer one.
+  // A write-ahead log that is left belongs to the newer database.
   for (const suffix of ['-wal', '-shm']) moveIfThere(path + suffix, newer + suffix)
   renameSync(path, newer)
   put(draft, path)
   return { copy, newer }
 }
 
-/** Puts the newer database that `goBack` has kept in its place again. What was written to the older one since is gone. */
+/** Puts the newer database back that `goBack` has kept. What was written to the older one in between is lost. */
 export function undoGoBack(path: string, newer: string): void {
-  // A log that is left belongs to the older one.
+  // A write-ahead log that is left belongs to the older database.
   for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
   for (const suffix of ['', '-wal', '-shm']) moveIfThere(newer + suffix, path + suffix)
   syncNow(dirname(path))
@@ -93,7 +93,7 @@ function listCopies(path: string): EarlierCopy[] {
     })
 }
 
-/** Of a copy, which nobody writes. Of a file that is no database, one that no version reads. */
+/** The schema of a copy, to which nobody writes. A file that is not a database has a schema that no version reads. */
 function readSchema(path: string): number {
   try {
     const db = new Database(path, { readonly: true })
@@ -107,7 +107,7 @@ function readSchema(path: string): number {
   }
 }
 
-/** Of a database that nobody has open: its log is put into it, as far as possible, when this closes it. */
+/** The schema of a database that nobody has open. Closing it here moves its log into it, as far as possible. */
 function closedSchema(path: string): number {
   const db = new Database(path, { readwrite: true })
   try {
@@ -125,7 +125,7 @@ function moveIfThere(from: string, to: string): void {
   }
 }
 
-/** Names a file so that both content and name outlast a loss of power. */
+/** Gives a file its name, so that both content and name outlast a loss of power. */
 function put(draft: string, path: string): void {
   syncNow(draft)
   renameSync(draft, path)

@@ -40,7 +40,7 @@ export const insertStops = (db: Database, environmentIds: readonly string[]): vo
     )
     .run({ environmentIds: JSON.stringify(environmentIds) })
 
-/** What has happened in a sandbox and no trigger sees. `threadId`: only the user of this thread gets it. */
+/** An event that no trigger writes. With `threadId` only the user of this thread gets it. */
 export interface SandboxEvent {
   type: `process.${'started' | 'ended' | 'removed'}` | 'budget.reached'
   sandboxId: string
@@ -48,7 +48,7 @@ export interface SandboxEvent {
   data: TeamEvent['data']
 }
 
-/** Stores an event. Does nothing when the sandbox, or the thread, is gone. */
+/** Stores an event. When the sandbox or the thread is gone, nothing is stored. */
 export function insertEvent(db: Database, { type, sandboxId, threadId, data }: SandboxEvent): void {
   db.query(
     `insert into events (team_id, type, agent_slug, user_id, sandbox_id, data, created_at)
@@ -58,7 +58,7 @@ export function insertEvent(db: Database, { type, sandboxId, threadId, data }: S
   ).run({ type, sandboxId, threadId: threadId ?? null, data: JSON.stringify(data), now: now() })
 }
 
-/** The ids of the oldest event that is kept, and of the newest that ever was. Both 0 before the first. */
+/** The ids of the oldest event that is kept, and of the newest that ever existed. Both are 0 before the first event. */
 export function findEventRange(db: Database): { oldest: number; newest: number } {
   const row = db
     .query<{ oldest: number | null; newest: number | null }, []>(
@@ -68,7 +68,7 @@ export function findEventRange(db: Database): { oldest: number; newest: number }
   return { oldest: row?.oldest ?? row?.newest ?? 0, newest: row?.newest ?? 0 }
 }
 
-/** Removes what is older than this moment, and what is beyond the newest `most`. */
+/** Removes events from before this moment, and all but the newest `most`. */
 export function purgeEvents(db: Database, { before, most }: { before: string; most: number }): void {
   db.query(
     `delete from events where created_at < $before

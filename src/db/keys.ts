@@ -62,7 +62,10 @@ export const listTeamKeys = (db: Database, teamId: string): ApiKey[] =>
     .all({ teamId })
     .map(row => fromRow(row))
 
-/** False when there is no such key, it is another team's, or it is revoked already. Without a team: of any team. */
+/**
+ * Revokes a key. Returns false when there is no such key, when it is another team's, or when it is revoked already. Null stands
+ * for any team.
+ */
 export function revokeKey(db: Database, id: string, teamId: string | null = null): boolean {
   mustLast(db)
   return (
@@ -75,7 +78,10 @@ export function revokeKey(db: Database, id: string, teamId: string | null = null
   )
 }
 
-/** Replaces a key's own limits; without any it has the server's. False when there is no such key, or it is another team's. */
+/**
+ * Replaces a key's own limits; with an empty object it has the server's. Returns false when there is no such key, or it is
+ * another team's.
+ */
 export function saveKeyLimits(db: Database, id: string, limits: LimitTexts, teamId: string | null = null): boolean {
   mustLast(db)
   const text = Object.keys(limits).length > 0 ? JSON.stringify(limits) : null

@@ -12,9 +12,9 @@ import { codeOf } from '../read/error-code.ts'
 const datasync = promisify(fdatasync)
 
 interface Syncs {
-  /** Every transaction counts as marked. */
+  /** Whether every transaction counts as marked. */
   isFull: boolean
-  /** Syncs what was written to a file, by its descriptor. */
+  /** Syncs to the disk what was written to a file, given by its descriptor. */
   datasync: (descriptor: number) => Promise<void>
   /** Something that must last was committed since the last sync began. */
   isMarked: boolean
@@ -42,8 +42,8 @@ function getSyncs(db: Database): Syncs {
 }
 
 /**
- * Says how much of the database may be shown from now on: with `full`, nothing that is not on the disk. To be called once, before
- * the first request; `normal` without it. `syncFile` is for tests.
+ * Chooses how much of the database may be shown from now on: with `full`, only what is on the disk. Call it once, before the
+ * first request; without a call, `normal` applies. `syncFile` is for tests.
  */
 export const useDurability = (db: Database, durability: 'normal' | 'full', syncFile: Syncs['datasync'] = datasync) =>
   void Object.assign(getSyncs(db), { isFull: durability === 'full', datasync: syncFile })
@@ -64,7 +64,10 @@ export function lasting(db: Database): Promise<void> {
   return next ?? running ?? Promise.resolve()
 }
 
-/** Resolves when what was read so far may be shown. Without full durability that is at once. Rejects when the disk fails. */
+/**
+ * Resolves when everything that was read so far may be shown. Without full durability that is at once. Rejects when the disk
+ * fails.
+ */
 export const showable = async (db: Database): Promise<void> => {
   if (isFull(db)) await lasting(db)
 }
@@ -102,8 +105,8 @@ export function syncEachSecond(db: Database, onFailure: (error: unknown) => void
 }
 
 /**
- * SQLite writes a commit's frames to the log; a checkpoint that takes them out of it has synced them itself. The file is opened
- * and closed here: beside the event loop, each would take as long as the sync.
+ * SQLite writes a commit to the log, and a checkpoint that empties the log has synced the commit itself. The file is opened and
+ * closed here, because on another thread each of the two would take as long as the sync.
  */
 async function syncLog(databasePath: string, datasync: Syncs['datasync']): Promise<void> {
   const file = openLog(`${databasePath}-wal`)
@@ -115,7 +118,7 @@ async function syncLog(databasePath: string, datasync: Syncs['datasync']): Promi
   }
 }
 
-/** Undefined when the last connection was closed, which puts all of the log into the database. */
+/** Undefined when the last connection was closed, which moves the whole log into the database. */
 function openLog(path: string): number | undefined {
   try {
     return openSync(path, 'r')

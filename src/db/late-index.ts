@@ -3,8 +3,8 @@ import { writeWhenFree } from './busy.ts'
 import { inTransaction } from './open.ts'
 
 /**
- * The search index of messages that move in bulk. They move at once, in one transaction with the list of what the index
- * lacks; a server brings that in by steps, between which it does other work, and goes on with it after a crash.
+ * Messages that move in bulk get their places in the search index later. They move in one transaction, together with the list of
+ * what the index lacks. A server works this list off in steps, does other work in between, and continues after a crash.
  */
 
 /** A step is one transaction. */
@@ -12,7 +12,7 @@ const STEP_MS = 10
 
 const wakers = new WeakMap<Database, () => void>()
 
-/** Does `work`, in a transaction, with the index of the messages that it adds and removes left for later where they are many. */
+/** Does `work` in a transaction. When it adds or removes many messages, their places in the index are left for later. */
 export const moveMessages = <Result>(db: Database, work: () => Result): Result =>
   inTransaction(db, () => {
     db.run('insert into search_bulk (is_on) values (1)')
@@ -22,7 +22,10 @@ export const moveMessages = <Result>(db: Database, work: () => Result): Result =
     return result
   })
 
-/** Indexes what is left, and from then on what `moveMessages` leaves, until disposed. Calls `onFailure` when it cannot. */
+/**
+ * Indexes what was left for later, now and whenever `moveMessages` leaves more, until the result is disposed of. Calls
+ * `onFailure` when that fails.
+ */
 export function indexInSteps(db: Database, onFailure: (error: unknown) => void): Disposable {
   let isAsked = false
   let isRunning = false
@@ -55,7 +58,7 @@ export function indexInSteps(db: Database, onFailure: (error: unknown) => void):
   }
 }
 
-/** True when there is more. */
+/** Indexes some messages. Returns true when more are left. */
 function indexSome(db: Database): boolean {
   const until = performance.now() + STEP_MS
   const isTime = () => performance.now() < until
@@ -71,7 +74,7 @@ function removeOne(db: Database): boolean {
   return true
 }
 
-/** A message that is gone again, or has a place, is passed over. */
+/** A message that was deleted, or has a place already, is skipped. */
 function addOne(db: Database): boolean {
   const row = db
     .query<{ number: number; threadId: string; id: string }, []>(

@@ -7,14 +7,14 @@ export const SERVER_LOCK = 'server.lock'
 
 /**
  * Makes this process the only server on a data directory until it ends, however it ends. Undefined when there is one.
- * SQLite's lock on a file of its own, or on the one of this name: the kernel lets it go with the process, and no child inherits it.
+ * Takes SQLite's lock on a file of its own with this name. The kernel releases it with the process, and no child inherits it.
  */
 export function lockDirectory(directory: string, name = SERVER_LOCK): { release(): void } | undefined {
   const path = join(directory, name)
   const inode = makeFile(path)
   const db = new Database(path)
   try {
-    // No file beside this one.
+    // This keeps SQLite from making a journal file.
     db.run('pragma journal_mode = memory')
     db.run('pragma locking_mode = exclusive')
     db.run('begin exclusive')
@@ -29,7 +29,7 @@ export function lockDirectory(directory: string, name = SERVER_LOCK): { release(
   }
 }
 
-/** The same for as long as some work takes: the file goes with the lock. */
+/** Takes such a lock for some work, and removes its file at the end. */
 export function lockForWork(directory: string, name: string): { release(): void } | undefined {
   const lock = lockDirectory(directory, name)
   return (
@@ -42,7 +42,7 @@ export function lockForWork(directory: string, name: string): { release(): void 
   )
 }
 
-/** Makes a file when it is missing. Returns its number. */
+/** Makes a file when it is missing. Returns its inode number. */
 function makeFile(path: string): number {
   const descriptor = openSync(path, 'a', 0o600)
   try {

@@ -2,13 +2,13 @@ import type { Database } from 'bun:sqlite'
 import { now } from './id.ts'
 import { inTransaction } from './open.ts'
 
-/** Chunks of a run's log that were put away, compressed. */
+/** Compressed chunks of an older run's log. */
 export interface LogPage {
   lastSeq: number
   chunks: Uint8Array
 }
 
-/** Puts a page in the place of a log's chunks up to its last. Does nothing when the run is gone. */
+/** Replaces a log's chunks up to the page's last by the page. When the run is gone, nothing changes. */
 export const replaceChunks = (db: Database, runId: string, { lastSeq, chunks }: LogPage): void =>
   inTransaction(db, () => {
     db.query(
@@ -28,7 +28,10 @@ export const findLogPage = (db: Database, runId: string, after: number): LogPage
     )
     .get({ runId, after }) ?? undefined
 
-/** Deletes the oldest pages, up to `limit` of those put away before a moment or beyond the newest `mostBytes`. Returns how many. */
+/**
+ * Deletes at most `limit` of the oldest pages: those stored before a moment, and those beyond the newest `mostBytes`. Returns how
+ * many.
+ */
 export const deleteLogPages = (
   db: Database,
   { before, mostBytes, limit }: { before: string; mostBytes: number; limit: number },

@@ -7,7 +7,7 @@ export interface LogPlace {
   threadId?: string
 }
 
-/** Finds the place of a run, or of a sandbox by its id or its environment's. */
+/** Finds the place of a run, or of a sandbox by its own id or its environment's. */
 export function findLogPlace(
   db: Database,
   { runId = '', sandboxId = '', environmentId = '' }: { runId?: string; sandboxId?: string; environmentId?: string },

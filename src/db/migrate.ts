@@ -5,23 +5,23 @@ import { findCopy, keepCopy } from './earlier-copies.ts'
 import { lockDirectory } from './lock.ts'
 import { migrations, schemaOf } from './schema.ts'
 
-/** The setting with the version of threadbox that brought the database to its schema. */
+/** The setting that names the version of threadbox which gave the database its schema. */
 export const SCHEMA_BY = 'schema_by'
 
-/** Before this schema secrets were stored as they are: a copy would keep them readable. */
+/** Before this schema secrets were stored in plain text, and a copy would keep them readable. */
 const SEALED_SINCE = 3
 const LOCK_PATIENCE_MS = 2000
 const LOCK_LOOK_MS = 50
 
 export interface Migrating {
-  /** Gets a line for the operator when the database was changed, and where it is as it was before. */
+  /** Receives a line for the operator when the database was changed, with the name of the copy from before. */
   report?: (line: string) => void
 }
 
 /**
- * Brings the database to this version's schema: wholly, or not at all. Before it changes one that has rows it keeps a copy
- * beside it. True when there was something to do. Throws when the schema is a newer one, when a server of another version
- * works on the database, and when the copy cannot be made.
+ * Brings the database to this version's schema, completely or not at all. Before it changes a database with rows it keeps a copy
+ * beside it. Returns true when the schema was changed. Throws when the schema is newer, when a server of another version uses the
+ * database, and when the copy cannot be made.
  */
 export function migrate(db: Database, { report = () => {} }: Migrating): boolean {
   const found = schemaOf(db)
@@ -31,7 +31,7 @@ export function migrate(db: Database, { report = () => {} }: Migrating): boolean
   try {
     return db
       .transaction(() => {
-        // Another process may have done it meanwhile.
+        // Another process may have migrated the database meanwhile.
         const from = schemaOf(db)
         if (from >= migrations.length) return false
         const to = migrations.length
@@ -55,7 +55,7 @@ export function migrate(db: Database, { report = () => {} }: Migrating): boolean
   }
 }
 
-/** A server holds this lock for as long as it runs: one of an earlier version could not go on with another schema. */
+/** A server holds this lock as long as it runs: a server of an earlier version could not work with another schema. */
 function lockPatiently(db: Database): { release(): void } | undefined {
   const deadline = performance.now() + LOCK_PATIENCE_MS
   for (;;) {
@@ -72,7 +72,7 @@ function lockPatiently(db: Database): { release(): void } | undefined {
   }
 }
 
-/** What is wrong with a newer database, and the ways out. */
+/** Explains that a database is newer than this version, and what can be done. */
 function refusal(db: Database, found: number): string {
   const path = db.filename
   const by = findWriter(db)
@@ -83,7 +83,9 @@ function refusal(db: Database, found: number): string {
   return `${fault} Use that version. Or go back to ${basename(copy.path)}, the database as it was before the update (${copy.at}): threadbox database go-back --data-dir ${dirname(path)}`
 }
 
-/** Undefined when it is not known, and when a later version keeps it elsewhere. */
+/**
+ * The version of threadbox that wrote the database. Undefined when it is not known, or when a later version stores it elsewhere.
+ */
 function findWriter(db: Database): string | undefined {
   try {
     return (

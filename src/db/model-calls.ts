@@ -45,7 +45,7 @@ const groupColumns: Readonly<Record<GroupBy, string>> = {
   day: 'substr(started_at, 1, 10)',
 }
 
-/** What a person calls it. */
+/** The columns with a name for people. */
 const nameColumns: Readonly<Partial<Record<GroupBy, string>>> = {
   thread: `, (select name from threads where threads.id = thread_id) as name,
     (select sandbox_id from threads where threads.id = thread_id) as sandboxId`,
@@ -79,13 +79,15 @@ export const usageBy = (
 /** A sandbox or a thread, with what its calls have cost. */
 export interface TopSpender {
   id: string
-  /** A thread's. */
+  /** The title of a thread; null for a sandbox. */
   name: string | null
   sandboxId: string
   costUsd: number
 }
 
-/** The sandboxes of an agent, or the threads of a team, that have spent most and are still there. Reads beside the event loop. */
+/**
+ * The sandboxes of an agent, or the threads of a team, that have spent most and still exist. The query runs on another thread.
+ */
 export async function listTopSpenders(
   db: Database,
   kind: 'sandbox' | 'thread',

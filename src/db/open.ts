@@ -11,8 +11,8 @@ const MAX_QUERY_CACHE_SIZE = 200
 
 export interface OpenOptions extends Migrating {
   /**
-   * `external`: another program copies the log and puts it into the database. This connection does not: its reset would let go of
-   * what is not copied yet.
+   * With `external`, another program copies the log and moves it into the database. This connection does not, because it would
+   * discard what is not copied yet.
    */
   walCheckpoint?: 'own' | 'external'
 }
@@ -52,7 +52,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): Database 
 export function commitPatiently(db: Database): void {
   db.run(`pragma busy_timeout = ${PATIENCE_MS}`)
   db.run('pragma synchronous = full')
-  // A server beside it does, or the end of the last connection.
+  // A server that runs beside it moves the log, or the last connection does when it closes.
   leaveLog(db)
 }
 

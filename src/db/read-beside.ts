@@ -36,7 +36,7 @@ interface Reader {
 
 const readers = new WeakMap<Database, Reader>()
 
-/** The rows of a query. Rejects when the query fails, or there are no descriptors for the thread. */
+/** The rows of a query. Rejects when the query fails, or when no descriptor is free for the thread. */
 export async function readBeside<Row>(
   db: Database,
   sql: string,

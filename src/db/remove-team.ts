@@ -3,12 +3,12 @@ import { now } from './id.ts'
 import { mustLast } from './lasting.ts'
 import { inTransaction } from './open.ts'
 
-/** What a team has that its removal takes away. */
+/** What the removal of a team deletes. */
 export interface TeamContents {
   sandboxes: number
   threads: number
   keys: number
-  /** Without `echo`, which every team gets. */
+  /** Does not count `echo`, which every team has. */
   agents: number
 }
 
@@ -25,8 +25,8 @@ export const countContents = (db: Database, teamId: string): TeamContents =>
     .get({ teamId, now: now() }) ?? { sandboxes: 0, threads: 0, keys: 0, agents: 0 }
 
 /**
- * Closes a team from this moment on: its keys are revoked, its browsers signed out, and nothing of it begins any more. Its name is
- * free for a new team. Its sandboxes stay for a server to remove.
+ * Closes a team at once: its keys are revoked, its browsers are signed out, and nothing of it begins any more. Its name is free
+ * for a new team. A server removes its sandboxes later.
  */
 export const closeTeam = (db: Database, id: string): void =>
   inTransaction(db, () => {
@@ -41,14 +41,16 @@ export const closeTeam = (db: Database, id: string): void =>
       db.query(`delete from ${table} where team_id = $id`).run({ id })
   })
 
-/** The ids of teams that are closed, as long as something of them is left. */
+/** The ids of closed teams that are not wholly removed yet. */
 export const listClosedTeams = (db: Database): string[] =>
   db
     .query<{ id: string }, []>('select id from teams where removed_at is not null order by id')
     .all()
     .map(({ id }) => id)
 
-/** Deletes a team with all that the database has of it. False while it has a sandbox or snapshot, whose files are to go first. */
+/**
+ * Deletes a team with all its rows. Returns false while it has a sandbox or a snapshot, because their files are removed first.
+ */
 export function deleteTeam(db: Database, id: string): boolean {
   mustLast(db)
   return (

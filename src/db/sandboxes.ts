@@ -19,7 +19,7 @@ const isRules = (value: unknown): value is NetworkRules | undefined =>
     (value.allowOut === undefined || isStrings(value.allowOut)) &&
     (value.denyOut === undefined || isStrings(value.denyOut)))
 
-/** Their fields were checked when the sandbox was made. */
+/** The fields were checked when the sandbox was made. */
 const isBindings = (value: unknown): value is KeptBinding[] =>
   Array.isArray(value) && value.every(each => isObject(each) && typeof each.secret === 'string')
 
@@ -64,7 +64,7 @@ export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
   return sandbox
 }
 
-/** Sandboxes of an agent that are of no version, and so follow the agent, are of this version from then on. */
+/** Assigns this version to those sandboxes of an agent that have none, and would follow the agent's changes. */
 export function pinSandboxes(
   db: Database,
   pin: Required<Pick<Sandbox, 'teamId' | 'agentSlug' | 'deploymentId'>>,
@@ -90,13 +90,13 @@ export function findSandbox(db: Database, teamId: string, id: string): Sandbox |
 export const hasSandboxName = (db: Database, teamId: string, name: string): boolean =>
   db.query('select 1 from sandboxes where team_id = $teamId and name = $name').get({ teamId, name }) !== null
 
-/** Any team's. */
+/** Finds a sandbox of any team. */
 export function findSandboxById(db: Database, id: string): Sandbox | undefined {
   const row = db.query<Row, { id: string }>(`select ${columns} from sandboxes where id = $id`).get({ id })
   return row ? toSandbox(db, row) : undefined
 }
 
-/** The team and the agent of the sandbox that was made last. */
+/** The team and the agent of the newest sandbox. */
 export const findNewestSandbox = (db: Database): { teamId: string; agentSlug: string } | undefined =>
   db
     .query<{ teamId: string; agentSlug: string }, []>(
@@ -104,7 +104,7 @@ export const findNewestSandbox = (db: Database): { teamId: string; agentSlug: st
     )
     .get() ?? undefined
 
-/** Whose environment it is; undefined when there is no sandbox of it. */
+/** The sandbox of an environment; undefined when there is none. */
 export const findSandboxOf = (db: Database, environmentId: string): { id: string; teamId: string } | undefined =>
   db
     .query<{ id: string; teamId: string }, { environmentId: string }>(

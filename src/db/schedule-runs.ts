@@ -16,8 +16,8 @@ const fromRow = (row: Row): ScheduleRun => present<ScheduleRun>(row)
 const KEPT = 200
 
 /**
- * Stores that a schedule is due, before anything of it runs; with `end`, that it does not run. Ended runs beyond the
- * newest 200 go. Undefined when this moment was dealt with already.
+ * Stores that a schedule is due before anything of it runs; with `end`, that it will not run. Ended runs beyond the newest 200
+ * are deleted. Undefined when this moment was dealt with already.
  */
 export function insertScheduleRun(
   db: Database,
@@ -46,7 +46,7 @@ export function insertScheduleRun(
   return row ? fromRow(row) : undefined
 }
 
-/** Those that have not ended, oldest first, but these and those of these teams. */
+/** The runs that have not ended, oldest first, without those with these ids and those of these teams. */
 export const listOpenScheduleRuns = (
   db: Database,
   { except, exceptTeams, limit }: { except: readonly string[]; exceptTeams: readonly string[]; limit: number },
@@ -85,7 +85,7 @@ export const listScheduleRuns = (
     .all({ scheduleId, limit, before: before ?? null })
     .map(fromRow)
 
-/** Notes that it has begun, and by what it is known. */
+/** Stores that a run has begun, with the id by which its work is found. */
 export const beginScheduleRun = (db: Database, id: string, { runId, pid }: { runId?: string; pid?: number }): void =>
   void db
     .query(
@@ -94,7 +94,7 @@ export const beginScheduleRun = (db: Database, id: string, { runId, pid }: { run
     )
     .run({ id, runId: runId ?? null, pid: pid ?? null, at: now() })
 
-/** Stores the end of a run that has none. */
+/** Stores the end of a run that has not ended yet. */
 export function endScheduleRun(db: Database, id: string, { status, exitCode, error }: ScheduleRunEnd): void {
   mustLast(db)
   db.query(
@@ -108,7 +108,7 @@ export function endScheduleRun(db: Database, id: string, { status, exitCode, err
   })
 }
 
-/** The run that answers in a thread which has no other. */
+/** The only run of a thread that was made for it. */
 export const findRunOfThread = (
   db: Database,
   threadId: string,

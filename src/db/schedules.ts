@@ -15,7 +15,7 @@ const fromRow = ({ keep, ...row }: Row): Schedule => ({
   keep: keep !== 0,
 })
 
-/** What of a schedule a request decides. */
+/** The fields of a schedule that a request sets. */
 export type ScheduleInput = Omit<Schedule, 'id' | 'sandboxId' | 'lastDueAt' | 'createdAt' | 'updatedAt'>
 
 const toRow = (input: ScheduleInput) => ({
@@ -43,7 +43,7 @@ export function insertSchedule(db: Database, input: ScheduleInput): Schedule {
   return { ...input, id, createdAt: at, updatedAt: at }
 }
 
-/** Changes all that a request decides. */
+/** Changes all fields that a request sets. */
 export function updateSchedule(db: Database, id: string, input: ScheduleInput): void {
   mustLast(db)
   db.query(
@@ -54,7 +54,7 @@ export function updateSchedule(db: Database, id: string, input: ScheduleInput): 
   ).run({ ...toRow(input), id, at: now() })
 }
 
-/** A schedule of any team: the caller compares. */
+/** A schedule of any team: the caller checks the team. */
 export function findSchedule(db: Database, id: string): Schedule | undefined {
   const row = db.query<Row, { id: string }>(`select ${columns} from schedules where id = $id`).get({ id })
   return row ? fromRow(row) : undefined
@@ -79,13 +79,13 @@ export const countSchedules = (db: Database, teamId: string): number =>
     .query<{ count: number }, { teamId: string }>('select count(*) as count from schedules where team_id = $teamId')
     .get({ teamId })?.count ?? 0
 
-/** With its history. */
+/** Deletes a schedule with its history. */
 export function deleteSchedule(db: Database, id: string): void {
   mustLast(db)
   db.query('delete from schedules where id = $id').run({ id })
 }
 
-/** Those that are due, the longest first. */
+/** The due schedules, those that are due longest coming first. */
 export const listDueSchedules = (db: Database, at: string, limit: number): Schedule[] =>
   db
     .query<Row, { at: string; limit: number }>(
@@ -94,28 +94,28 @@ export const listDueSchedules = (db: Database, at: string, limit: number): Sched
     .all({ at, limit })
     .map(fromRow)
 
-/** All that are not paused, and not due yet. */
+/** All schedules that are neither paused nor due yet. */
 export const listLaterSchedules = (db: Database, at: string): Schedule[] =>
   db.query<Row, { at: string }>(`select ${columns} from schedules where next_at > $at`).all({ at }).map(fromRow)
 
-/** When the first one is due. Undefined: there is no schedule, or all are paused. */
+/** When the next schedule is due. Undefined when there is none, or all are paused. */
 export const findNextDue = (db: Database): string | undefined =>
   db
     .query<{ at: string }, []>('select next_at as at from schedules where next_at is not null order by next_at limit 1')
     .get()?.at
 
-/** Notes when a schedule is due next, and which moment was dealt with last. */
+/** Stores when a schedule is due next, and which moment was dealt with last. */
 export const setNextDue = (db: Database, id: string, next: Pick<Schedule, 'nextAt' | 'lastDueAt'>): void =>
   void db
     .query('update schedules set next_at = $nextAt, last_due_at = $lastDueAt where id = $id')
     .run({ id, nextAt: next.nextAt ?? null, lastDueAt: next.lastDueAt ?? null })
 
-/** Pauses a schedule whose key is no longer good. */
+/** Pauses a schedule whose key is no longer valid. */
 export const pauseForKey = (db: Database, id: string): void =>
   void db
     .query(`update schedules set paused_at = $at, paused_by = 'key', next_at = null where id = $id`)
     .run({ id, at: now() })
 
-/** Keeps the sandbox that the runs of a schedule share. */
+/** Stores the sandbox that the runs of a schedule share. */
 export const setSharedSandbox = (db: Database, id: string, sandboxId: string): void =>
   void db.query('update schedules set sandbox_id = $sandboxId where id = $id').run({ id, sandboxId })

@@ -38,7 +38,7 @@ const sql =
     db.run(text)
   }
 
-/** Each brings the schema to the next version, within a transaction of the caller. */
+/** Each step brings the schema to the next version, within a transaction of the caller. */
 export const migrations: readonly Migration[] = [
   sql(initial),
   sql(models),
@@ -74,6 +74,6 @@ export const migrations: readonly Migration[] = [
   sql(isolation),
 ]
 
-/** The version that a database's schema has; 0: it is new. */
+/** The version of a database's schema; 0 for a new database. */
 export const schemaOf = (db: Database): number =>
   db.query<{ user_version: number }, []>('pragma user_version').get()?.user_version ?? 0

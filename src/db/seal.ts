@@ -87,7 +87,7 @@ const keyNames = (db: Database): { name: string; rows: number }[] => {
     .query<{ name: string }, []>("select name from sqlite_schema where type = 'table'")
     .all()
     .map(({ name }) => name)
-  // While an older schema is brought up to date, some are not there yet.
+  // During a migration, some tables do not exist yet.
   const present = sealed.filter(([table]) => tables.includes(table))
   const texts = present.map(([table, column]) => `select ${column} as text from ${table}`).join(' union all ')
   return db

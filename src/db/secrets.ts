@@ -21,7 +21,7 @@ export const findSecret = (db: Database, teamId: string, name: string): Secret |
     )
     .get({ teamId, name }) ?? undefined
 
-/** Throws sandbox_unavailable when it cannot be decrypted. */
+/** Throws sandbox_unavailable when the value cannot be decrypted. */
 export function findSecretValue(db: Database, teamId: string, name: string): string | undefined {
   const row = db
     .query<{ id: string; value: string }, { teamId: string; name: string }>(
@@ -31,7 +31,7 @@ export function findSecretValue(db: Database, teamId: string, name: string): str
   return row ? unsealed('team', () => unseal(db, row.value, VALUE, row.id)) : undefined
 }
 
-/** Stores a value, encrypted, in place of the one that there was. */
+/** Stores a value, encrypted, in place of an earlier one. */
 export const saveSecret = (
   db: Database,
   { teamId, name, value }: Pick<Secret, 'teamId' | 'name'> & { value: string },
@@ -48,13 +48,13 @@ export const saveSecret = (
     return secret
   })
 
-/** False when there is no such secret. */
+/** Returns false when there is no such secret. */
 export function deleteSecret(db: Database, teamId: string, name: string): boolean {
   mustLast(db)
   return db.query('delete from secrets where team_id = $teamId and name = $name').run({ teamId, name }).changes > 0
 }
 
-/** For each name that a binding of the team has, the agents by slug, and how many sandboxes there are. */
+/** For each name that the team's bindings use, the slugs of the agents and the number of sandboxes. */
 export function findBound(db: Database, teamId: string): Map<string, { agents: string[]; sandboxes: number }> {
   const agents = db
     .query<{ name: string; slug: string }, { teamId: string }>(

@@ -35,7 +35,7 @@ export const listSessions = (db: Database, teamId: string): Session[] =>
     .all({ teamId, now: now() })
     .map(row => present<Session>(row))
 
-/** False when the team has no such session. */
+/** Returns false when the team has no such session. */
 export function deleteSession(db: Database, teamId: string, id: string): boolean {
   mustLast(db)
   return db.query('delete from sessions where team_id = $teamId and id = $id').run({ teamId, id }).changes > 0
@@ -56,8 +56,8 @@ export function insertSignInLink(db: Database, link: SignInLink & { hash: string
 }
 
 /**
- * Takes a link: of two calls at once, one gets it. Returns undefined when no link has this hash, or when it has expired: anyone
- * may ask, which costs the disk nothing then.
+ * Takes a link: of two calls at once, only one gets it. Returns undefined when no link has this hash, or when it has expired.
+ * Anyone may call this, so in that case nothing is written to the disk.
  */
 export function takeSignInLink(db: Database, hash: string): SignInLink | undefined {
   const row = db

@@ -4,19 +4,19 @@ import { assertKey } from './seal.ts'
 
 const PATIENCE_MS = 5000
 
-/** What a backup has to know of a copy of the database. */
+/** What a backup needs to know of a copy of the database. */
 export interface DatabaseCopy {
   schemaVersion: number
   sandboxes: { id: string; environmentId: string; backend: string }[]
-  /** Of sandboxes' files, also those that nobody finds any more and sandboxes share. */
+  /** Snapshots of sandboxes' files, including removed ones that sandboxes still share. */
   snapshots: { id: string; backend: string }[]
   /** The names of the files of deployed agents. */
   bundles: string[]
 }
 
 /**
- * Writes the database as of this moment to a new file, whatever others write meanwhile. The database keeps its schema, which may be an
- * older one.
+ * Writes the database as of this moment to a new file, whatever others write meanwhile. The copy keeps the database's schema,
+ * which may be older than this version's.
  */
 export function copyDatabase(path: string, to: string): DatabaseCopy {
   if (!existsSync(path)) throw new Error(`there is no database ${path}`)
@@ -30,7 +30,7 @@ export function copyDatabase(path: string, to: string): DatabaseCopy {
   return describe(to)
 }
 
-/** Throws when the file is no database, or is damaged. Says what it has. */
+/** Describes a copy. Throws when the file is not a database, or is damaged. */
 export function checkDatabase(path: string): DatabaseCopy {
   const db = new Database(path, { strict: true, readonly: true })
   try {
@@ -43,7 +43,7 @@ export function checkDatabase(path: string): DatabaseCopy {
   return describe(path)
 }
 
-/** Throws when the key file beside a database is not that of what is encrypted in it. */
+/** Throws when the key file beside a database does not fit what is encrypted in it. */
 export function checkSecrets(path: string): void {
   const db = new Database(path, { strict: true, readonly: true })
   try {

@@ -22,14 +22,14 @@ const toSnapshot = (db: Database, { envs, network, limits, ...row }: Row): Snaps
   ...present<Omit<Snapshot, Texts>>(row),
   network: readJson(network, 'snapshots.network', isNetwork),
   limits: readJson(limits, 'snapshots.limits', isLimits),
-  // Read when they are asked for: one that cannot be decrypted can still be listed and deleted.
+  // They are read on demand, so that a snapshot whose variables cannot be decrypted can still be listed and deleted.
   get envs() {
     const text = unsealed('sandbox', () => unseal(db, envs, 'snapshots.envs', row.id))
     return readJson(text, 'snapshots.envs', isStringRecord)
   },
 })
 
-/** Throws when the team has one of this name. */
+/** Throws when the team has a snapshot of this name. */
 export function insertSnapshot(db: Database, snapshot: SnapshotInput): void {
   mustLast(db)
   const unknown: CopyMethod = 'copy'
@@ -53,7 +53,7 @@ export function insertSnapshot(db: Database, snapshot: SnapshotInput): void {
   })
 }
 
-/** Stores how a snapshot was taken, which is there from now on. */
+/** Stores how a snapshot was taken, and makes it visible. */
 export function finishSnapshot(
   db: Database,
   id: string,
@@ -67,7 +67,7 @@ export function finishSnapshot(
   ).run({ id, state, bytes: Math.round(bytes), frozenMs: Math.round(frozenMs), method, forkMethod })
 }
 
-/** A team's snapshot that is there, by its id or name. */
+/** A visible snapshot of a team, by its id or name. */
 export function findSnapshot(db: Database, teamId: string, idOrName: string): Snapshot | undefined {
   const row = db
     .query<Row, { teamId: string; idOrName: string }>(
@@ -77,7 +77,7 @@ export function findSnapshot(db: Database, teamId: string, idOrName: string): Sn
   return row ? toSnapshot(db, row) : undefined
 }
 
-/** Finds one in any state. */
+/** A snapshot in any state. */
 export function getSnapshotRow(db: Database, id: string): Snapshot {
   const row = db.query<Row, { id: string }>(`select ${columns} from snapshots where id = $id`).get({ id })
   if (!row) throw new Error(`there is no snapshot ${id}`)
@@ -93,7 +93,7 @@ export const hasSnapshotName = (db: Database, teamId: string, name: string): boo
 
 type PageQuery = { teamId: string; limit: number; before: string | null; sandboxId: string | null }
 
-/** A page of a team's snapshots that are there, newest first. */
+/** A page of a team's visible snapshots, newest first. */
 export const listSnapshots = (db: Database, teamId: string, { limit, before, sandboxId }: SnapshotPage): Snapshot[] =>
   db
     .query<Row, PageQuery>(
@@ -105,7 +105,7 @@ export const listSnapshots = (db: Database, teamId: string, { limit, before, san
     .all({ teamId, limit, before: before ?? null, sandboxId: sandboxId ?? null })
     .map(row => toSnapshot(db, row))
 
-/** From now on nobody finds it. False when it was so before. */
+/** Makes a snapshot invisible. Returns false when it was so before. */
 export function markSnapshotRemoved(db: Database, id: string): boolean {
   mustLast(db)
   return (
@@ -113,19 +113,19 @@ export function markSnapshotRemoved(db: Database, id: string): boolean {
   )
 }
 
-/** The same for all of a team. */
+/** Makes all snapshots of a team invisible. */
 export function markSnapshotsOfTeamRemoved(db: Database, teamId: string): void {
   mustLast(db)
   db.query("update snapshots set state = 'removed' where team_id = $teamId and state <> 'removed'").run({ teamId })
 }
 
-/** The same for those that a server which ended had in the making. */
+/** Makes the snapshots invisible that a server left unfinished when it ended. */
 export function markUnfinishedSnapshotsRemoved(db: Database): void {
   mustLast(db)
   db.query("update snapshots set state = 'removed' where state in ('making', 'forking')").run()
 }
 
-/** Those whose files are to go. */
+/** The snapshots whose files will be removed. */
 export const listRemovedSnapshots = (db: Database): Pick<Snapshot, 'id' | 'backend' | 'bundle'>[] =>
   db
     .query<{ id: string; backend: string; bundle: string | null }, []>(

@@ -1,6 +1,9 @@
 import type { Database } from 'bun:sqlite'
 
-/** How many of each a team has. `disk`: bytes of the files of its sandboxes and snapshots, as far as their backends have told. */
+/**
+ * How much of each kind a team has. `disk` is the size in bytes of the files of its sandboxes and snapshots, as far as their
+ * backends have reported it.
+ */
 const counts = {
   sandboxes: 'select count(*) as count from sandboxes where team_id = $teamId',
   disk: `select (select coalesce(sum(disk_bytes), 0) from sandboxes where team_id = $teamId)
@@ -18,7 +21,7 @@ export type TeamCount = keyof typeof counts
 export const countOfTeam = (db: Database, teamId: string, what: TeamCount): number =>
   db.query<{ count: number }, { teamId: string }>(counts[what]).get({ teamId })?.count ?? 0
 
-/** Keeps what a sandbox's files take. It need not survive a loss of power: it is told again. */
+/** Stores the size of a sandbox's files. It need not survive a loss of power, because it is reported again. */
 export function saveDiskBytes(db: Database, environmentId: string, diskBytes: number): void {
   db.query('update sandboxes set disk_bytes = $diskBytes where environment_id = $environmentId').run({
     environmentId,

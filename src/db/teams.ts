@@ -31,13 +31,13 @@ export function getTeamName(db: Database, id: string): string {
   return row.name
 }
 
-/** A team's own limits, in place of the server's. */
+/** A team's own limits, which replace the server's. */
 export function findTeamLimits(db: Database, id: string): LimitTexts {
   const row = db.query<{ limits: string | null }, { id: string }>('select limits from teams where id = $id').get({ id })
   return row?.limits ? readJson(row.limits, 'limits', isStringRecord) : {}
 }
 
-/** Replaces a team's own limits; without any it has the server's. */
+/** Replaces a team's own limits; with an empty object it has the server's. */
 export function saveTeamLimits(db: Database, id: string, limits: LimitTexts): void {
   mustLast(db)
   const text = Object.keys(limits).length > 0 ? JSON.stringify(limits) : null

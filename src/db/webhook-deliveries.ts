@@ -21,11 +21,14 @@ export interface DueWebhook {
   teamId: string
 }
 
-/** The webhooks that have something to send at this moment, the one that waits longest first. Takes as long as they are many. */
+/**
+ * The webhooks that have something to send at this moment, the one that waits longest coming first. It takes time in proportion
+ * to their number.
+ */
 export const listDueWebhooks = (db: Database, moment: string): DueWebhook[] =>
   db
     .query<DueWebhook, { moment: string }>(
-      // Goes from one webhook to the next, and over what waits for each: a plain `distinct` reads all that waits.
+      // Steps from one webhook to the next: a plain `distinct` would read everything that waits.
       `with recursive waiting(id) as (
          select min(webhook_id) from webhook_deliveries where next_attempt_at is not null
          union all
@@ -41,7 +44,10 @@ export const listDueWebhooks = (db: Database, moment: string): DueWebhook[] =>
     )
     .all({ moment })
 
-/** What a webhook is to send by this moment, the longest due first. What is being sent is among it. */
+/**
+ * The deliveries of a webhook that are due by this moment, those that are due longest coming first. Deliveries that are being
+ * sent are among them.
+ */
 export const listDue = (db: Database, webhookId: string, moment: string, limit: number): Delivery[] =>
   db
     .query<Row, { webhookId: string; moment: string; limit: number }>(
@@ -51,7 +57,7 @@ export const listDue = (db: Database, webhookId: string, moment: string, limit: 
     .all({ webhookId, moment, limit })
     .map(fromRow)
 
-/** Stores what came of a try. */
+/** Stores the result of a try. */
 export const noteAttempt = (db: Database, id: string, attempt: Attempt): void =>
   void db
     .query(
@@ -76,7 +82,7 @@ export const listDeliveries = (
     .all({ webhookId, limit, before: before ?? null })
     .map(fromRow)
 
-/** Sends a delivery again, from now on. False when the webhook has no such one. */
+/** Makes a delivery due again. Returns false when the webhook has no such delivery. */
 export const redeliver = (db: Database, webhookId: string, id: string): boolean =>
   db
     .query(
@@ -86,8 +92,8 @@ export const redeliver = (db: Database, webhookId: string, id: string): boolean 
     .run({ id, webhookId, now: now() }).changes > 0
 
 /**
- * Removes what ended before this moment, and of each webhook what is beyond the `most` that ended last: at most
- * `limit` of each kind at a time. What waits to be sent stays.
+ * Removes deliveries that ended before this moment, and of each webhook those beyond the `most` that ended last: at most `limit`
+ * of each kind per call. Waiting deliveries stay.
  */
 export function purgeDeliveries(
   db: Database,

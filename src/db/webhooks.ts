@@ -41,19 +41,19 @@ export const listWebhooks = (db: Database, teamId: string): Webhook[] =>
     .all({ teamId })
     .map(fromRow)
 
-/** A webhook of any team: the caller compares. */
+/** A webhook of any team: the caller checks the team. */
 export function findWebhook(db: Database, id: string): Webhook | undefined {
   const row = db.query<Row, { id: string }>(`select ${columns} from webhooks where id = $id`).get({ id })
   return row ? fromRow(row) : undefined
 }
 
-/** Throws when the key that it was encrypted with is not there. */
+/** Throws when the key with which the secret was encrypted is missing. */
 export function findWebhookSecret(db: Database, id: string): string | undefined {
   const row = db.query<{ secret: string }, { id: string }>('select secret from webhooks where id = $id').get({ id })
   return row ? unseal(db, row.secret, SECRET, id) : undefined
 }
 
-/** Changes what a webhook is for, and enables it again. */
+/** Changes a webhook's settings, and enables it again. */
 export function updateWebhook(db: Database, id: string, change: { url: string; events: readonly WebhookEvent[] }) {
   mustLast(db)
   db.query('update webhooks set url = $url, events = $events, disabled_at = null where id = $id').run({
@@ -63,13 +63,13 @@ export function updateWebhook(db: Database, id: string, change: { url: string; e
   })
 }
 
-/** Sends nothing more there, and gives up what waits. */
+/** Stops sending to a webhook, and gives up its waiting deliveries. */
 export function disableWebhook(db: Database, id: string): void {
   db.query('update webhooks set disabled_at = $now where id = $id').run({ id, now: now() })
   db.query('update webhook_deliveries set next_attempt_at = null where webhook_id = $id').run({ id })
 }
 
-/** Removes a webhook, with what waits for it and its log. */
+/** Removes a webhook with its waiting deliveries and its log. */
 export function deleteWebhook(db: Database, id: string): void {
   mustLast(db)
   db.query('delete from webhooks where id = $id').run({ id })

@@ -1,10 +1,10 @@
 import { type Address, isWithin, parseRange, type Range, withoutMapping } from '../read/addresses.ts'
 import { findContext } from './context.ts'
 
-/** More proxies than this are not in front of one server; what a header has beyond them is not read. */
+/** How many hops of the header are read at most: no server has more proxies in front of it. */
 const MAX_HOPS = 32
 
-/** The address of the caller that sent this request; undefined when its connection was gone at once. */
+/** The address of the caller that sent this request; undefined when its connection was closed at once. */
 export const addressOf = (request: Request): string | undefined => findContext(request)?.address
 
 /** What a server knows of where a request comes from. */
@@ -45,7 +45,7 @@ const isTrusted = (address: Address, trusted: readonly Range[]) => trusted.some(
 /** Reads an address, with a port or without, as proxies write it: `1.2.3.4:80`, `[::1]:80`. */
 function parseHop(text: string): Address | undefined {
   const [, bracketed, dotted] = /^(?:\[([0-9a-f:.]{2,45})\](?::\d{1,5})?|([\d.]{7,15}):\d{1,5})$/i.exec(text) ?? []
-  // An address of the own link has its interface behind `%`.
+  // A link-local address names its interface after `%`.
   const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1)
   const range = address.includes('/') ? undefined : parseRange(address)
   return range && withoutMapping(range)
@@ -54,6 +54,6 @@ function parseHop(text: string): Address | undefined {
 function formatAddress({ version, value }: Address): string {
   if (version === 4) return [24n, 16n, 8n, 0n].map(shift => (value >> shift) & 0xffn).join('.')
   const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? []
-  // The parser of URLs writes the shortest form.
+  // The URL parser writes the shortest form.
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }

@@ -1,21 +1,21 @@
 import type { Flow } from './flow.ts'
 
-/** Writes a body to where it goes. */
+/** Writes a body to its sink. */
 export interface BodySource {
-  /** Called once. Resolves at the body's end. */
+  /** Writes the body. It is called once, and resolves at the body's end. */
   pull(sink: BodySink): Promise<void>
-  /** The reader has gone. */
+  /** Called when the reader has gone. */
   cancel(): void
 }
 
 export interface BodySink {
-  /** A promise when there is no room for more: it resolves when there is. The piece's memory may be used again at once. */
+  /** Returns a promise when there is no more room; it resolves when there is. The piece's memory may be used again at once. */
   write(piece: Uint8Array): number | Promise<number>
 }
 
 /**
- * The stream of a body: one that writes to the connection itself, or, for a reader inside the server, one that scripts can
- * read. Of a direct stream they see no end, and each read calls `pull` anew.
+ * Makes a body's stream. A direct stream writes to the connection itself. A reader inside the server gets one that scripts can
+ * read, because on a direct stream they see no end, and each read calls `pull` anew.
  */
 export function bodyStream({ isInside }: Flow, source: BodySource): ReadableStream<Uint8Array> {
   if (isInside !== true) return new ReadableStream<Uint8Array>({ type: 'direct', ...source })
@@ -29,7 +29,7 @@ export function bodyStream({ isInside }: Flow, source: BodySource): ReadableStre
     start(controller) {
       const write = (piece: Uint8Array) => {
         if (isOver) return piece.byteLength
-        // A copy: the slice of a Buffer is none.
+        // This copies: slicing a Buffer does not.
         controller.enqueue(new Uint8Array(piece))
         if ((controller.desiredSize ?? 1) > 0) return piece.byteLength
         room ??= Promise.withResolvers<number>()

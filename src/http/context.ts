@@ -8,13 +8,13 @@ import { findPreviewAddress, type PreviewAddress } from './preview/address.ts'
 
 /** What is known about one request. Each step adds what it finds out, for the steps and the route after it. */
 export interface RequestContext {
-  /** Names the request in its answer, in logs and in what is observed. */
+  /** The request's id, in its answer, in logs and in observations. */
   readonly id: string
   /** The request as the server received it: the server finds its connection by this object. */
   readonly received: Request
   /** The request as all steps and the router read it. */
   readonly request: Request
-  /** Where the caller is, as `findAddress` finds it; undefined when its connection is gone already. */
+  /** The caller's address, as `findAddress` finds it; undefined when its connection was closed already. */
   readonly address: string | undefined
   /** The preview that the request is for. */
   readonly preview: PreviewAddress | undefined
@@ -24,9 +24,9 @@ export interface RequestContext {
   admission?: Admission
   /** Counts the memory that the request's body takes. */
   bodyMemory?: Loan
-  /** The request's part of what its key may have open at once. Disposed of when its answer has ended. */
+  /** What the request takes of its key's limit on open work. It is disposed of when the answer has ended. */
   share?: DisposableStack
-  /** Begins to pass the request's answer on. A route whose body does so by itself takes this away. */
+  /** Starts the flow of the request's answer. A route whose body follows the flow by itself takes this away. */
   startFlow?: () => Flow
 }
 
@@ -56,7 +56,7 @@ export function createContext(
 
 export const findContext = (request: Request): RequestContext | undefined => contexts.get(request)
 
-/** Leaves it to the route to pass its answer on. Throws for a request without a key. */
+/** Hands the flow of the answer to the route, which passes it to its body. Throws for a request without a key. */
 export function takeFlow(request: Request): Flow {
   const context = getContext(request)
   const { startFlow } = context

@@ -53,6 +53,6 @@ export function toRoutable(request: Request): Request | undefined {
   const { pathname, search } = url
   if (request.url.startsWith(pathname, request.url.indexOf('/', ELYSIA_PATH_FROM))) return request
   const { method, headers, body, signal } = request
-  // Made from the request itself, it would hold the whole of a body that is read piece by piece.
+  // A copy of the request itself would hold the whole of a body that is read piece by piece.
   return new Request(`http://localhost${pathname}${search}`, { method, headers, body, signal })
 }

@@ -2,13 +2,13 @@ import { DONE, eventStreamHeaders, HEARTBEAT, OPEN } from '../stream/frame.ts'
 import { frameOf, HEARTBEAT_MS } from './event-body.ts'
 import { errorEvent } from './failure.ts'
 
-/** Where work sends its events. */
+/** Takes the events of some work. */
 export interface EventSink {
   /** Begins the answer. */
   open(): Promise<void>
-  /** Begins the answer if need be. Resolves when the reader has room for more, and rejects when it has gone. */
+  /** Begins the answer if it has not begun. Resolves when the reader has room for more, and rejects when the reader has gone. */
   send(event: object): Promise<void>
-  /** False while the reader has not taken what was sent before. */
+  /** False until the reader has taken what was sent before. */
   readonly hasRoom: boolean
 }
 
@@ -17,8 +17,9 @@ export const wantsEvents = ({ headers }: Request): boolean =>
   headers.get('accept')?.includes('text/event-stream') ?? false
 
 /**
- * Answers with the events of work as it goes on, then an error if it fails, then `[DONE]`. Rejects when the work fails before
- * its answer has begun. When the client goes away, the work is aborted. `failure` stands for an error that is not for callers.
+ * Answers with the events of some work as it goes on, then with an error if it fails, then with `[DONE]`. Rejects when the work
+ * fails before the answer has begun. When the client goes away, the work is aborted. `failure` replaces the message of an error
+ * that callers must not see.
  */
 export async function answerWithEvents(
   work: (sink: EventSink, signal: AbortSignal) => Promise<void>,
@@ -45,7 +46,7 @@ export async function answerWithEvents(
     await writer.write(OPEN)
   }
   const send = async (event: object) => {
-    // Without a wait in between: events keep their order.
+    // Nothing is awaited in between, so events keep their order.
     const opened = open()
     await Promise.all([opened, writer.write(frameOf(event))])
   }
@@ -71,7 +72,7 @@ export async function answerWithEvents(
     await writer.write(DONE)
     await writer.close()
   }
-  // Once it has begun, a write fails only when the client has gone, and then nobody reads the rest.
+  // After the beginning, a write fails only when the client has gone, and nobody reads the rest.
   carryOn().catch(begun.reject)
   await begun.promise
   return new Response(readable, { headers: eventStreamHeaders })

@@ -5,7 +5,7 @@ import { ApiError, isNoSpace } from '../errors.ts'
 import { faultOf, type Issue } from '../read/field-words.ts'
 import { limitHeaders } from './limit-headers.ts'
 
-/** The answer to a request that failed. An unknown error is logged once, with the request's id, which the answer repeats. */
+/** The answer to a request that failed. An unknown error is logged once, with the request's id, which the answer contains. */
 export function failureResponse(error: unknown, log: Log, requestId?: string): Response {
   // Elysia wraps errors of a parser.
   const cause = error instanceof ParseError ? error.cause : error

@@ -24,7 +24,7 @@ export function feedBody(feed: Feed, flow: Flow): ReadableStream<Uint8Array> {
     over.resolve()
   }
 
-  /** Passes on what there is. */
+  /** Passes on what is there. */
   async function pass(sink: BodySink): Promise<void> {
     try {
       let bytesBefore: number | undefined
@@ -43,7 +43,7 @@ export function feedBody(feed: Feed, flow: Flow): ReadableStream<Uint8Array> {
       else feed.wait(() => void pass(sink))
     } catch (error) {
       stop()
-      // Breaks the connection. Bun prints what fails in the turn in which the answer begins.
+      // Breaks the connection, but not in the turn in which the answer begins, because Bun would print the error.
       setImmediate(over.reject, error)
     }
   }

@@ -1,11 +1,11 @@
-/** Finds the route that a request is for: words of the API alone, so that there are few of them. */
+/** Finds the route of a request. Its text has only words of the API, so that there are few different ones. */
 export type FindRoute = (method: string, path: string) => { method: string; route: string }
 
 interface Branch {
   words: Map<string, Branch>
-  /** Any one segment, by the name that the route gives it. */
+  /** Matches any one segment, under the name that the route gives it. */
   parameter?: { name: string; branch: Branch }
-  /** All that follows. */
+  /** Matches all segments that follow. */
   rest?: string
   route?: string
 }
@@ -13,7 +13,7 @@ interface Branch {
 const OTHER = 'other'
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Looks through these routes, as `/v1/sandboxes/:sandboxId`. `other` is what is none of them. */
+/** Finds routes among these, written like `/v1/sandboxes/:sandboxId`. `other` is the result for any other path. */
 export function createFindRoute(paths: readonly string[]): FindRoute {
   const root: Branch = { words: new Map() }
   for (const path of paths) {
@@ -43,7 +43,7 @@ function grow(at: Branch, segment: string, path: string): Branch {
   return next
 }
 
-/** A word comes before a parameter, as the router has it. */
+/** A literal segment is preferred to a parameter, as in the router. */
 function find(at: Branch, [segment, ...later]: readonly string[]): string | undefined {
   if (segment === undefined) return at.route ?? at.rest
   const word = at.words.get(segment)

@@ -1,13 +1,13 @@
 /** How a long answer is passed on. */
 export interface Flow {
-  /** Aborts when the client has gone, as a stream that waits may not see, or its key, token or link has ended. */
+  /** Aborts when the client has gone, which a waiting stream may not see itself, and when its key, token or link has ended. */
   signal: AbortSignal
-  /** Awaited between two pieces; undefined: at once. `bytes`: how many the piece before had. */
+  /** Awaited between two pieces; undefined when the next may be sent at once. `bytes` is the size of the last piece. */
   turn(bytes: number): Promise<void> | undefined
-  /** Called when the reader has taken nothing for `stalledMs`, or up to twice as long. */
+  /** Called when the reader has taken nothing for `stalledMs`, at the latest after twice that time. */
   onStalled(): void
   stalledMs: number
-  /** The reader is a part of this server, and no connection. */
+  /** Whether the reader is a part of this server, and not a connection. */
   isInside?: boolean
   /** Called once: when the body ends or fails, or when the reader has gone. */
   onEnd(): void
@@ -15,7 +15,7 @@ export interface Flow {
 
 /** Finds out that a reader takes nothing of what it is given. */
 export interface Stalls {
-  /** A piece is there for the reader to take. */
+  /** Notes that a piece waits for the reader. */
   given(): void
   taken(): void
   end(): void
@@ -24,7 +24,7 @@ export interface Stalls {
 export function watchStalls({ stalledMs, onStalled }: Pick<Flow, 'stalledMs' | 'onStalled'>): Stalls {
   let isTaken = true
   let isSeen = false
-  // A piece must be there at two checks: one that came just before the first had no time to be taken.
+  // A piece must be there at two checks, because one that came just before the first had no time to be taken.
   const timer = setInterval(() => {
     if (!isTaken && isSeen) onStalled()
     isSeen = !isTaken

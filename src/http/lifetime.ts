@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const MAX_LIFETIME_MS = unitMs.d
 const DEFAULT_LIFETIME_MS = unitMs.h
-/** How long a link may open a port that a key has opened: as long as agents work behind one. */
+/** How long a link may open a port for which a key was used: agents work behind such links for weeks. */
 export const MAX_LINK_OF_KEY_MS = 30 * unitMs.d
 
 /** How long a token or link is valid. */

@@ -1,6 +1,6 @@
 import type { ReachedLimit } from '../errors.ts'
 
-/** The headers that a page of another origin may read to know when to try again. */
+/** The headers that a page of another origin may read, so that it learns when to try again. */
 export const limitHeaderNames = [
   'retry-after',
   'ratelimit',

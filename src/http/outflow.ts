@@ -1,8 +1,8 @@
 import { type Flow, watchStalls } from './flow.ts'
 
 /**
- * Passes a body on at its reader's pace. Between two pieces other work has its turn. `isOpenEnded`: its reader takes no part of
- * it for the whole, so that it may end anywhere.
+ * Passes a body on at its reader's pace, and lets other work have its turn between two pieces. `isOpenEnded` says that the body
+ * may be cut anywhere, because its reader does not take a part for the whole.
  */
 export function outflow(
   body: ReadableStream<Uint8Array>,

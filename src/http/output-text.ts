@@ -2,25 +2,25 @@ import { isUtf8 } from 'node:buffer'
 import type { OutputStream } from '../plugin-api/index.ts'
 import { escapedBytes, escapeInto } from '../stream/escape.ts'
 
-/** Output as UTF-8, in whole characters. */
+/** A piece of output as UTF-8 that ends with a whole character. */
 export interface OutputText {
   type: OutputStream
-  /** Of its first byte in the output. */
+  /** The position of the first byte in the whole output. */
   offset: number
   text: Uint8Array
 }
 
 /** Cuts output between characters. */
 export interface OutputTexts {
-  /** Undefined while no character is whole. */
+  /** Returns undefined while no character is complete. */
   add(type: OutputStream, offset: number, bytes: Uint8Array): OutputText | undefined
-  /** The offset from which a later reader gets the bytes that are held back, too. */
+  /** The position from which a later reader gets the bytes that are still held back. */
   resumeAt(end: number): number
-  /** The bytes that are still held back, as text. They are given once. */
+  /** Returns the bytes that are still held back, as text, once. */
   rest(): OutputText[]
 }
 
-/** Makes text of each stream's bytes. A character that has not come whole is held back; what is not UTF-8 is replaced. */
+/** Turns the bytes of each stream into text. An incomplete character is held back; bytes that are not UTF-8 are replaced. */
 export function createTexts(): OutputTexts {
   const held: Partial<Record<OutputStream, { offset: number; bytes: Uint8Array }>> = {}
   return {
@@ -31,7 +31,7 @@ export function createTexts(): OutputTexts {
       const whole = all.byteLength - cutBytes(all)
       delete held[type]
       if (whole < all.byteLength) {
-        // Few bytes: they are copied, and what they came with is let go.
+        // The few bytes are copied, so that the memory they came in can be freed.
         held[type] = { offset: at + added.byteLength - (all.byteLength - whole), bytes: all.slice(whole) }
       }
       return whole > 0 ? { type, offset, text: valid(all.subarray(0, whole)) } : undefined
@@ -48,7 +48,7 @@ export function createTexts(): OutputTexts {
 
 const valid = (bytes: Uint8Array): Uint8Array => (isUtf8(bytes) ? bytes : Buffer.from(Buffer.from(bytes).toString()))
 
-/** How many bytes at the end begin a UTF-8 character without its end. */
+/** How many bytes at the end belong to an incomplete UTF-8 character. */
 function cutBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= 3; back++) {
     const byte = bytes.at(-back)
@@ -59,14 +59,14 @@ function cutBytes(bytes: Uint8Array): number {
 }
 
 /**
- * Makes an event's frame of text: between `begin`, which ends within a JSON string, and the end of its object. A frame is good
- * until the next one is made in the same memory.
+ * Returns a function that makes the frame of a text's event: `begin`, which ends within a JSON string, then the text, then the
+ * end of the object. A frame is valid until the next one, which uses the same memory.
  */
 export function createTextFrames(): (begin: string, text: Uint8Array) => Uint8Array {
   let frame = Buffer.alloc(0)
   return (begin, text) => {
     const needed = Buffer.byteLength(begin) + escapedBytes(text.byteLength) + END.byteLength
-    // The kernel gives memory only for pages that are written to.
+    // A large buffer costs little, because the kernel gives memory only for pages that are written.
     if (frame.byteLength < needed) frame = Buffer.allocUnsafeSlow(needed)
     const end = escapeInto(text, frame, frame.write(begin))
     frame.set(END, end)

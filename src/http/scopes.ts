@@ -1,34 +1,34 @@
 import { type Scope, scopes } from '../model/scope.ts'
 
-/** Which scopes open a route, one of them being enough. Undefined: any key may ask for it. */
+/** The scopes that open a route; one of them is enough. Undefined when any key may use it. */
 interface Rule {
   path: RegExp
-  /** For GET and HEAD. */
+  /** The scopes for GET and HEAD. */
   read: readonly Scope[] | undefined
-  /** For all other methods. */
+  /** The scopes for all other methods. */
   write: readonly Scope[] | undefined
 }
 
 const admin: readonly Scope[] = ['admin']
 const metrics: readonly Scope[] = ['metrics']
-/** What reads figures reads nothing else. */
+/** A key with only the scope for figures can read nothing else. */
 const others = scopes.filter(scope => !metrics.includes(scope))
 
-/** The first rule that fits counts. A path without a rule is for `admin`. */
+/** The first rule that matches counts. A path without a rule needs `admin`. */
 const rules: readonly Rule[] = [
   { path: /^\/metrics$/, read: metrics, write: metrics },
   { path: /^\/v1\/(me|session)$/, read: others, write: others },
-  // What its tools do is asked for by requests of their own.
+  // The tools send requests of their own, whose scopes are checked.
   { path: /^\/v1\/mcp$/, read: others, write: others },
   { path: /^\/v1\/chat(\/|$)/, read: ['chat', 'read'], write: ['chat'] },
   { path: /^\/v1\/tokens$/, read: admin, write: ['chat'] },
-  // Which of both a schedule wants is decided where it is known.
+  // The handler decides which of the two scopes a schedule needs.
   { path: /^\/v1\/schedules(\/|$)/, read: ['read', 'chat', 'sandboxes'], write: ['chat', 'sandboxes'] },
   { path: /^\/v1\/(threads|runs|approvals)(\/|$)/, read: ['read', 'chat'], write: ['chat'] },
   { path: /^\/v1\/(usage|budgets|events)$/, read: ['read', 'chat'], write: admin },
   { path: /^\/v1\/sandboxes\/[^/]+\/threads(\/|$)/, read: ['read', 'chat'], write: ['chat'] },
   { path: /^\/v1\/sandboxes(\/[^/]+)?$/, read: ['read', 'chat', 'sandboxes'], write: ['sandboxes'] },
-  // What answers there is a program of the sandbox, whatever the method.
+  // A program of the sandbox answers these requests, whatever the method.
   { path: /^\/v1\/sandboxes\/[^/]+\/ports(\/|$)/, read: ['sandboxes'], write: ['sandboxes'] },
   { path: /^\/v1\/sandboxes\/[^/]+\/processes\/[^/]+\/terminal$/, read: ['sandboxes'], write: ['sandboxes'] },
   { path: /^\/v1\/sandboxes\//, read: ['read', 'sandboxes'], write: ['sandboxes'] },
@@ -37,7 +37,7 @@ const rules: readonly Rule[] = [
   { path: /^\/v1\/agents(\/|$)/, read: ['read', 'deploy'], write: ['deploy'] },
 ]
 
-/** Returns the scopes of which a key wants one for this request; undefined when every key may send it. */
+/** The scopes of which a key needs one for this request; undefined when every key may send it. */
 export function findScopes(method: string, path: string): readonly Scope[] | undefined {
   const rule = rules.find(each => each.path.test(path.replace(/\/$/, '')))
   if (!rule) return admin

@@ -11,7 +11,7 @@ interface Place {
   port: string
 }
 
-/** `publicUrl`: where browsers reach this server, when a proxy in front of it ends TLS. */
+/** `publicUrl` is the address at which browsers reach this server when a proxy in front of it ends TLS. */
 function placeOf(request: Request, publicUrl: string | undefined): Place {
   const url = new URL(publicUrl ?? request.url)
   const isSecure = url.protocol === 'https:'
@@ -32,8 +32,8 @@ export function sessionCookie(
 }
 
 /**
- * The secret of the session that a request came with; undefined without a cookie. Throws forbidden for a request that a page of
- * another origin has sent: a browser adds the cookie to it, whoever asks.
+ * Reads the session's secret from a request's cookie; undefined without a cookie. Throws forbidden for a request of another
+ * origin's page, because a browser adds the cookie to such requests too.
  */
 export function readSession(request: Request, publicUrl: string | undefined): string | undefined {
   const name = cookieName(placeOf(request, publicUrl))
@@ -56,7 +56,7 @@ export function isSameOrigin(request: Request, publicUrl: string | undefined): b
   if (site !== null && site !== 'same-origin' && !(site === 'none' && isRead)) return false
   const origin = headers.get('origin')
   if (origin === null) return isRead
-  // A proxy that ends TLS may send its own name for this server as the host: then the public URL tells what browsers see.
+  // A proxy that ends TLS may send its own name for this server as the host; then the public URL is what browsers see.
   if (publicUrl !== undefined && origin === new URL(publicUrl).origin) return true
   return URL.parse(origin)?.host === headers.get('host')
 }

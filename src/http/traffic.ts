@@ -17,7 +17,9 @@ export interface Traffic {
   carry: Step
   /** Passes on the answer to a request without a key, as one with a run's token, at its reader's pace. */
   flow(request: Request, response: Response): Response
-  /** Resolves when it is this key's turn. `size`: how much of a turn it takes; undefined: it may go on at once. */
+  /**
+   * Resolves when it is this key's turn; undefined when the work may be done at once. `size` says how much of a turn it takes.
+   */
   turn(key: string, size?: number): Promise<void> | undefined
 }
 
@@ -28,7 +30,7 @@ const CONNECTIONS_PER_KEY = 512
 const STALLED_MS = 2 * 60_000
 /** How long an answer may outlive its key, token or link. */
 const ADMITTED_MS = 5000
-/** How much of a turn a piece of an answer takes, beside what its bytes take. */
+/** How much of a turn a piece of an answer takes, besides the part for its bytes. */
 const PIECE = 1 / 16
 const TURN_BYTES = 256 * 1024
 /** The shortest timeout that Bun has. */

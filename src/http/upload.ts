@@ -85,7 +85,10 @@ export async function readUpload<Kept extends Disposable>(
   }
 }
 
-/** A reader of multipart forms. Rejects with invalid_request for a boundary that no form can have, as one that is longer than a part's headers may be. */
+/**
+ * Makes a reader of multipart forms. Rejects with invalid_request for a boundary that is not allowed, such as one that is longer
+ * than a part's headers may be.
+ */
 export async function createForm(config: BusboyConfig) {
   const { Busboy } = await import('@fastify/busboy')
   try {

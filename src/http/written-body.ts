@@ -1,26 +1,31 @@
 import { type BodySink, bodyStream } from './body-stream.ts'
 import { type Flow, watchStalls } from './flow.ts'
 
-/** Where an answer's body goes, at its reader's pace. */
+/** Writes an answer's body at its reader's pace. */
 export interface BodyWriter {
-  /** Aborted when the reader has gone. */
+  /** Aborts when the reader has gone. */
   readonly signal: AbortSignal
   /** False while the connection is full. */
   readonly hasRoom: boolean
-  /** Resolves when there is room for a piece, or the reader has gone. */
+  /** Resolves when there is room for a piece, or when the reader has gone. */
   room(): Promise<void>
-  /** Sends a piece whether there is room or not; its memory may be used again at once. Does nothing when the reader has gone. */
+  /**
+   * Sends a piece whether there is room or not; its memory may be used again at once. When the reader has gone, nothing is sent.
+   */
   write(piece: Uint8Array): void
 }
 
-/** A body that `write` begins to write at once, and that ends with it. A direct stream: no piece waits in a queue. */
+/**
+ * Makes a body that `write` begins to write at once, and that ends when `write` ends. It is a direct stream: no piece waits in a
+ * queue.
+ */
 export function writtenBody(flow: Flow, write: (to: BodyWriter) => Promise<void>): ReadableStream<Uint8Array> {
   const stalls = watchStalls(flow)
   const gone = new AbortController()
   const opened = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   let sink: BodySink | undefined
-  /** While the connection has no room for more. */
+  /** Set while the connection has no room for more. */
   let full: Promise<unknown> | undefined
   let bytesBefore: number | undefined
   let isOver = false
@@ -72,7 +77,7 @@ export function writtenBody(flow: Flow, write: (to: BodyWriter) => Promise<void>
   if (flow.signal.aborted) leave()
   write(writer).then(end, error => {
     stop()
-    // Breaks the connection. Bun prints what fails in the turn in which the answer begins.
+    // Breaks the connection, but not in the turn in which the answer begins, because Bun would print the error.
     setImmediate(over.reject, error)
   })
   return bodyStream(flow, {

@@ -20,7 +20,7 @@ import { type E2bTarget, ENVD_PORT } from './target.ts'
 
 const TRAFFIC_TOKEN = 'e2b-traffic-access-token'
 
-/** Finds out whose key the header `X-API-KEY` has. Throws unauthorized, and forbidden without the scope. */
+/** Authenticates the header `X-API-KEY`. Throws unauthorized, and forbidden without the scope. */
 export const admitControl =
   (runtime: Runtime, guard: Guard): Step =>
   async (context, next) => {
@@ -39,7 +39,7 @@ function readKey(runtime: Runtime, key: string | null): Caller {
   return caller
 }
 
-/** Finds out who may use a port of a sandbox, and which sandbox it is. Anyone may ask whether one is well. */
+/** Finds the sandbox of a port, and the caller that may use it. Anyone may ask whether a sandbox is healthy. */
 export const admitPort =
   (runtime: Runtime, guard: Guard): Step =>
   async (context, next) => {
@@ -114,7 +114,7 @@ function readSigned(request: Request): SignedFile {
   }
 }
 
-/** Admits the caller that `identify` finds, which is called again as long as the request lasts. */
+/** Admits the caller that `identify` finds. It is called again as long as the request lasts. */
 async function admit(
   guard: Guard,
   context: RequestContext,
@@ -136,7 +136,7 @@ async function admit(
   }
 }
 
-/** Slows down who tries credentials, and logs each refusal. */
+/** Slows down callers who guess credentials, and logs each refusal. */
 async function guarded<Result>(
   { failures, log }: Guard,
   context: RequestContext,

@@ -7,7 +7,7 @@ import { snapshotRoutes } from './control/snapshots.ts'
 import { templateRoutes } from './control/templates.ts'
 import { e2bFailure, refusal } from './failure.ts'
 
-/** The routes that E2B's clients make, list and end sandboxes by. */
+/** The routes by which E2B's clients make, list and end sandboxes. */
 export const createControl = (runtime: Runtime) =>
   new Elysia()
     .onError(({ error, code, request }) => {
@@ -19,7 +19,7 @@ export const createControl = (runtime: Runtime) =>
     .use(snapshotRoutes(runtime))
     .use(templateRoutes(runtime))
 
-/** What this server has in place of what E2B has at a path. */
+/** Explains, for one of E2B's paths that does not exist here, what this server has instead. */
 function explain(path: string): string {
   const [, word = ''] = /^\/(?:v\d+\/)?(\w+)/.exec(path) ?? []
   return Object.hasOwn(instead, word) ? (instead[word] ?? '') : 'There is no such endpoint.'

@@ -2,23 +2,23 @@ import { endToEnd, getValues, type Header, type ResponseHead } from '../../http1
 import type { Passage } from '../preview/forward.ts'
 import { refused } from '../preview/headers.ts'
 
-/** What leads to the sandbox and is none of its business. */
+/** Headers that concern the way to the sandbox, and tokens that are meant for this server. */
 const ours =
   /^(host|e2b-sandbox-(id|port)|e2b-traffic-access-token|sec-websocket-.*|expect|(x-)?forwarded(-.*)?|via|x-real-ip)$/
 /** A secret of this server. */
 const secret = /\b(tb[a-z]|e2b)_/
-/** What acts on more than the port's own origin. */
+/** Response headers that affect more than the port's own origin. */
 const farReaching =
   /^(alt-svc|clear-site-data|strict-transport-security|public-key-pins.*|nel|report-to|reporting-endpoints|origin-agent-cluster|service-worker-allowed)$/
 
 export interface PortWay {
   port: number
-  /** Whether the port has an origin of its own. */
+  /** Whether the port is reached by a host name of its own, and so has an origin of its own. */
   isByHost: boolean
   maskedHost: string | undefined
 }
 
-/** How a request goes to a port and its answer comes back: as they are, as far as they are about the port alone. */
+/** Decides which headers of a request go to a port and which come back: all that concern the port alone. */
 export function passageOf(request: Request, { port, isByHost, maskedHost }: PortWay): Passage {
   const { pathname, search, host, protocol } = new URL(request.url)
   const asked = request.headers.get('host') ?? host
@@ -27,7 +27,7 @@ export function passageOf(request: Request, { port, isByHost, maskedHost }: Port
     path: `${pathname}${search}`,
     headersInto() {
       const passed = endToEnd([...request.headers].map(([name, value]): Header => [name, value]))
-      // By its own address, a browser adds what is this server's.
+      // Under this server's own address, a browser adds this server's cookies.
       const isKept = ([name, value]: Header) =>
         !ours.test(name) &&
         !(secret.test(value) && /^(authorization|x-api-key)$/.test(name)) &&
@@ -49,11 +49,11 @@ function headersOut(head: ResponseHead, isByHost: boolean): Headers {
   for (const [name, value] of endToEnd(head.headers)) {
     if (name !== 'set-cookie' && !farReaching.test(name) && !refused.test(name)) headers.append(name, value)
   }
-  // A cookie for the domain would be every sandbox's.
+  // A cookie for the whole domain would reach every sandbox.
   if (isByHost)
     for (const cookie of getValues(head.headers, 'set-cookie'))
       headers.append('set-cookie', cookie.replaceAll(/;\s*domain\s*=[^;]*/gi, ''))
-  // Without a host of its own, it is no page of this server's origin.
+  // A port without a host name is on this server's origin, and its pages must not act as pages of this server.
   else headers.append('content-security-policy', 'sandbox allow-scripts')
   return headers
 }

@@ -14,7 +14,7 @@ import { notRunning, refusal } from './failure.ts'
 import { passageOf } from './passage.ts'
 import { ENVD_PORT, INTERPRETER_PORT } from './target.ts'
 
-/** Answers what is asked of a port of a sandbox. What is under way ends when the sandbox is removed or paused. */
+/** Answers requests to a port of a sandbox. They are cut off when the sandbox is removed or paused. */
 export async function servePort(
   runtime: Runtime,
   sockets: Sockets,
@@ -23,7 +23,7 @@ export async function servePort(
 ): Promise<Response> {
   const { e2b: target, request, admission } = context
   if (target?.kind !== 'port') throw new Error('a request without a port')
-  // Anyone may ask whether a sandbox is well: that starts none.
+  // A request without a token may only ask whether the sandbox is healthy, and starts none.
   const wakes = admission !== undefined
   const known = target.sandboxId === undefined ? undefined : await reachE2bSandbox(runtime, target.sandboxId, { wakes })
   if (!known) return notRunning(target.named ?? (target.sandboxId && toE2bId(target.sandboxId)) ?? '')
@@ -48,7 +48,7 @@ export async function servePort(
   }
 }
 
-/** Passes an answer on at its reader's pace. It breaks when the sandbox has ended. */
+/** Passes an answer on at its reader's pace. The connection breaks when the sandbox has ended. */
 function flowing(context: RequestContext, response: Response, cut: AbortSignal, watched: Disposable): Response {
   if (!response.body || !context.startFlow || context.request.method === 'HEAD') {
     watched[Symbol.dispose]()

@@ -25,7 +25,7 @@ export interface E2bParts {
   guard: Guard
 }
 
-/** The steps of a request of E2B's clients, in place of those of the API. */
+/** The steps of a request of E2B's clients, which replace those of the API. */
 export function createE2bSteps({
   runtime,
   traffic,
@@ -57,7 +57,7 @@ export function createE2bSteps({
     ...admitted,
     context => servePort(runtime, sockets, answerEnvd, context),
   ])
-  // A page may read files of a sandbox whose token it has. What a program in the sandbox answers is its own affair.
+  // A page that has a sandbox's token may read its files. Nothing is added to the answers of a sandbox's own programs.
   const envd = inOrder([open, context => port(context)])
   return context => {
     if (context.e2b?.kind === 'control') return control(context)

@@ -1,23 +1,23 @@
 import { readE2bId } from '../../core/e2b/ids.ts'
 
-/** What a request of E2B's clients is for. */
+/** The part of E2B's API that a request is for. */
 export type E2bTarget =
   | { kind: 'control' }
-  /** A port of a sandbox, that of its commands and files too. */
+  /** A port of a sandbox; commands and files have a port too. */
   | {
       kind: 'port'
-      /** As the client named it; absent: the request's token or signature says which it is. */
+      /** The sandbox's id as the client wrote it; absent when the request's token or signature names the sandbox. */
       named?: string
-      /** Undefined when that is no id. */
+      /** Undefined when the client's text is not an id. */
       sandboxId?: string | undefined
       port: number
-      /** Whether the request came by a host name of the port. */
+      /** Whether the request came to a host name of the port. */
       isByHost: boolean
     }
 
-/** Where E2B's clients reach commands and files. */
+/** The port at which E2B's clients reach commands and files. */
 export const ENVD_PORT = 49_983
-/** Where they reach what runs code for them. */
+/** The port at which they reach the code interpreter. */
 export const INTERPRETER_PORT = 49_999
 
 const control = /^\/(?:v[23]\/)?(?:sandboxes|snapshots|templates|volumes|secrets|teams)(?:\/|$)/
@@ -25,8 +25,8 @@ const versioned = /^\/v[23]\//
 const envd = /^\/(?:files|files\/compose|health|metrics|envs|process\.Process\/\w+|filesystem\.Filesystem\/\w+)$/
 
 /**
- * Finds out whether a request is for E2B's clients, whose paths have no prefix: by the host, by the headers that they send, or by a
- * signature. Undefined for all other requests. Throws for nothing.
+ * Finds out whether a request comes from E2B's clients, whose paths have no prefix: by the host, by the headers that they send,
+ * or by a signature. Undefined for all other requests. Never throws.
  */
 export function findE2bTarget(request: Request, previewDomain: string | undefined): E2bTarget | undefined {
   const { headers, method, url } = request
@@ -48,13 +48,13 @@ export function findE2bTarget(request: Request, previewDomain: string | undefine
   return undefined
 }
 
-/** 0 for a text that is no port. */
+/** Returns 0 for a text that is not a port. */
 function readPort(text: string): number {
   const port = Number(text)
   return /^[1-9]\d{0,4}$/.test(text) && port < 65_536 ? port : 0
 }
 
-/** Reads `PORT-ID.DOMAIN`. Undefined for another host. */
+/** Reads `PORT-ID.DOMAIN`. Undefined for any other host. */
 function readPortHost(host: string | null, domain: string) {
   const [name = ''] = (host ?? '').toLowerCase().split(':', 1)
   const [suffix = ''] = domain.split(':', 1)

@@ -1,10 +1,10 @@
 import { ApiError, isErrorCode } from '../../errors.ts'
 import { isObject, type JsonObject, objectOf } from '../../read/json.ts'
 
-/** One request of the API, as what a tool does is made of. */
+/** One request to the API. Tools do their work by such requests. */
 export interface Question {
   method: 'GET' | 'POST' | 'DELETE'
-  /** Below the server's address, with its query. */
+  /** The path below the server's address, with its query. */
   path: string
   body?: object
   /** Asks for events in place of one JSON answer. */
@@ -12,10 +12,10 @@ export interface Question {
   signal: AbortSignal
 }
 
-/** Asks a route of the API, as the caller of the tool. The answer may be a refusal. */
+/** Sends a request to the API as the caller of the tool. The answer may be a refusal. */
 export type Ask = (question: Question) => Promise<Response>
 
-/** The answer's JSON; undefined for an answer without a body. Throws the error that it has in place of it. */
+/** Returns the answer's JSON; undefined for an answer without a body. Throws the error that a refusal contains. */
 export async function askJson(ask: Ask, question: Question): Promise<JsonObject | undefined> {
   const response = await assertDone(await ask(question))
   const text = await response.text()
@@ -23,14 +23,14 @@ export async function askJson(ask: Ask, question: Question): Promise<JsonObject 
   return Array.isArray(value) ? { items: value } : objectOf(value)
 }
 
-/** Throws the error that a refusal tells. */
+/** Throws the error that a refusal contains. */
 export async function assertDone(response: Response): Promise<Response> {
   if (response.ok) return response
   const told: unknown = await response.json().catch(() => undefined)
   throw errorOf(isObject(told) ? told.error : undefined)
 }
 
-/** The error that a refusal or the last event of a stream tells. */
+/** Reads the error from a refusal or from the last event of a stream. */
 export function errorOf(told: unknown): ApiError {
   const { code, message } = objectOf(told) ?? {}
   const known = typeof code === 'string' && isErrorCode(code) ? code : 'internal_error'

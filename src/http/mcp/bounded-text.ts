@@ -1,12 +1,12 @@
-/** A text of which the beginning and the end are kept. */
+/** Keeps the beginning and the end of a text. */
 export interface BoundedText {
   add(text: string): void
-  /** With a note in place of what is left out. */
+  /** Returns the text, with a note in place of what was left out. */
   text(): string
   readonly isCut: boolean
 }
 
-/** Keeps so many characters, half of them from the end. */
+/** Makes a text that keeps this many characters, half of them from the end. */
 export function createBoundedText(characters: number): BoundedText {
   const half = Math.ceil(characters / 2)
   let head = ''
@@ -21,7 +21,7 @@ export function createBoundedText(characters: number): BoundedText {
       const room = half - head.length
       head += text.slice(0, room)
       tail += text.slice(room)
-      // Not with each piece: that would copy the end again and again.
+      // The end is cut only now and then: cutting with each piece would copy it again and again.
       if (tail.length > 4 * half) shorten()
     },
     get isCut() {

@@ -1,23 +1,23 @@
-/** Calls that go on, so that a later request can cancel them. Nothing is kept of a session without calls. */
+/** Calls that go on, so that a later request can cancel them. A session without calls takes no memory. */
 export interface Calls {
-  /** Begins a call. It is over when it is disposed of, or cancelled. */
+  /** Begins a call. It ends when the result is disposed of, or when it is cancelled. */
   begin(name: CallName, cancel: () => void): Disposable
-  /** Does nothing for a call that is over. */
+  /** Cancels a call. A call that has ended is ignored. */
   cancel(name: CallName): void
   cancelAll(session: Session): void
-  /** How many have calls that go on. */
+  /** How many sessions have open calls. */
   readonly sessions: number
 }
 
-/** Sessions of two callers are two, whatever they are called. */
+/** Identifies a session. Sessions of two callers differ even when their ids are equal. */
 export interface Session {
   caller: string
-  /** Undefined: the client keeps none, and cancels by closing its request. */
+  /** Undefined when the client keeps no session, and cancels a call by closing its request. */
   sessionId: string | undefined
 }
 
 export interface CallName extends Session {
-  /** As the client numbers its requests. */
+  /** The client's own number of its request. */
   id: string | number
 }
 
@@ -32,7 +32,7 @@ export function createCalls(): Calls {
       calls.set(id, cancel)
       return {
         [Symbol.dispose]() {
-          // A client that gives a number twice means the newer call.
+          // When a client uses a number twice, the number means the newer call.
           if (calls.get(id) === cancel) calls.delete(id)
           if (calls.size === 0 && sessions.get(key) === calls) sessions.delete(key)
         },

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, parseJson } from '../../read/json.ts'
 
-/** No event of the API's own streams is longer. */
+/** The longest event; the API's own streams have no longer ones. */
 const MAX_CHARS = 16 * 1024 * 1024
 
-/** The objects of a stream of server-sent events, up to its end. Leaving the loop ends what writes them. */
+/** Yields the objects of a stream of server-sent events up to its end. Leaving the loop cancels the stream. */
 export async function* eventsOf(response: Response): AsyncGenerator<JsonObject, void> {
   const decoder = new TextDecoder()
   let pieces: string[] = []

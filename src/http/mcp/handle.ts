@@ -17,13 +17,13 @@ import { type Revision, readRevision } from './revisions.ts'
 import { writeMessages } from './stream.ts'
 
 const SESSION = 'mcp-session-id'
-/** A client chooses none of its own, but nothing is known here of the ones that were given. */
+/** The form of a session's id. The server gives out ids but does not remember them. */
 const SESSION_ID = /^[\x21-\x7e]{1,100}$/
 const MAX_BATCH = 50
 
 export interface McpParts {
   runtime: Runtime
-  /** Makes what asks the API's routes as the caller of this request. */
+  /** Makes the function by which tools send requests to the API as the caller of this request. */
   insideOf: InsideOf
 }
 
@@ -75,7 +75,7 @@ export function createMcp({ runtime, insideOf }: McpParts): Mcp {
     return new Response(body, { headers: eventStreamHeaders })
   }
 
-  /** What a request is answered with; a call that is cancelled too, which nobody may read. */
+  /** Makes the answer to a request. A cancelled call has one too, which nobody may read. */
   async function reply(asked: Asked, gone: AbortSignal, send: Send): Promise<object> {
     const { message, id, revision, session, ask } = asked
     const abort = new AbortController()
@@ -94,7 +94,7 @@ export function createMcp({ runtime, insideOf }: McpParts): Mcp {
     }
   }
 
-  /** As clients of older revisions send them. */
+  /** Clients of older revisions send several messages in one request. */
   async function answerBatch(request: Request, values: readonly unknown[]): Promise<Response> {
     const wrong = (what: string) => new RpcError(rpcCodes.invalidRequest, what, { status: 400 })
     const revision = readRevision(request.headers, undefined)
@@ -105,7 +105,7 @@ export function createMcp({ runtime, insideOf }: McpParts): Mcp {
     const ask = insideOf(request)
     for (const message of messages) if (message.id === undefined) note(calls, session, message)
     const answers: object[] = []
-    // One after the other: a batch does no more at once than another request.
+    // One after the other, so that a batch does no more at once than another request.
     for (const message of messages) {
       const { id } = message
       if (id !== undefined) answers.push(await reply({ message, id, revision, session, ask }, request.signal, () => {}))
@@ -131,7 +131,7 @@ interface Asked {
   ask: Ask
 }
 
-/** Throws RpcError for what is no JSON, and what `readJson` throws. */
+/** Throws RpcError for a body that is not JSON, and what `readJson` throws. */
 async function readMessages(request: Request): Promise<unknown> {
   try {
     return await readJson(request)
@@ -154,7 +154,7 @@ function note(calls: Calls, session: Session, { method, params }: Message): void
   if (method === 'notifications/cancelled' && isId(id)) calls.cancel({ ...session, id })
 }
 
-/** A page that the operator did not let read this server's answers may not call tools either. */
+/** A page of an origin that the operator does not allow to read this server's answers may not call tools either. */
 function assertOrigin(request: Request, { origins, publicUrl }: Runtime['config']): void {
   const origin = request.headers.get('origin')
   if (origin === null || !origins || origins.includes(origin) || isSameOrigin(request, publicUrl)) return

@@ -14,7 +14,7 @@ import { inOrder, type Step } from '../steps/step.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Ask } from './ask.ts'
 
-/** What the requests of tools go through, as those of clients do. */
+/** The parts of the server that the requests of tools pass through, like requests of clients. */
 export interface InsideParts {
   runtime: Runtime
   traffic: Traffic
@@ -24,18 +24,18 @@ export interface InsideParts {
   handle(request: Request): Promise<Response>
 }
 
-/** Makes what asks for the caller of a request. */
+/** Makes the function that sends requests for the caller of a request. */
 export type InsideOf = (request: Request) => Ask
 
-/** The caller's own headers that tell where he reaches this server: links have that address. */
+/** The caller's headers that say at which address this server was reached: links contain that address. */
 const placeHeaders = ['host', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-prefix', 'traceparent']
 
-/** A reader inside the server is never slower than what it reads: its own client ends the call. */
+/** A reader inside the server is not watched for slowness: its own client ends the call. */
 const UNWATCHED_MS = 2 ** 31 - 1
 
 /**
- * Makes what asks the API's routes within a request, as its caller: with its scopes, its limits and rows of the audit log of
- * its own. So a tool can do what its routes can, and nothing more.
+ * Makes the function that sends requests to the API's routes within another request and as its caller: with the caller's scopes
+ * and limits, and with their own rows in the audit log. So a tool can do what its routes can, and nothing more.
  */
 export function createInside({ runtime, traffic, bodies, findRoute, handle }: InsideParts): InsideOf {
   const answer = inOrder([
@@ -75,7 +75,7 @@ const scoped: Step = async ({ request, admission }, next) => {
   return await next()
 }
 
-/** As the traffic of a connection does it, whose share the outer request has. */
+/** Does what the traffic step does for a connection. The limit on open work is the outer request's. */
 const opened: Step = async (context, next) => {
   const share = new DisposableStack()
   context.share = share

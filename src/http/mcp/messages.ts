@@ -19,10 +19,10 @@ export interface Message {
   params: JsonObject | undefined
 }
 
-/** An error of the protocol: the request is not one that this server can read. */
+/** An error of the protocol: this server cannot read the request. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
-  /** Of the answer. */
+  /** The HTTP status of the answer. */
   readonly status: number
   readonly data: object | undefined
 
@@ -37,10 +37,10 @@ export class RpcError extends Error {
   }
 }
 
-/** Longer ids are repeated nowhere. */
+/** The longest id of a request: the answer repeats it. */
 const MAX_ID = 200
 
-/** Reads one message; undefined for an answer of the client, as this server asks nothing. Throws RpcError. */
+/** Reads one message. Undefined for a client's answer, because this server asks clients nothing. Throws RpcError. */
 export function readMessage(value: unknown): Message | undefined {
   const { jsonrpc, method, id, params } = objectOf(value) ?? {}
   const wrong = (what: string) => new RpcError(rpcCodes.invalidRequest, what, { status: 400 })

@@ -8,13 +8,13 @@ export interface Progress extends Disposable {
   tell(message: string): void
 }
 
-/** How often a client hears that a call goes on. */
+/** How often a client hears of progress. */
 const EVERY_MS = 500
-/** How often it hears so when there is nothing new: many clients give up after a silent minute. */
+/** How often a client hears that a call goes on when there is nothing new: many give up after a minute of silence. */
 const ALIVE_MS = 10_000
 const MAX_CHARS = 300
 
-/** Tells a client that asked for it how a call gets on: at once, and then the last of what is said in half a second. */
+/** Reports progress to a client that asked for it: the first message at once, and then the last message of each half second. */
 export function createProgress({ params }: Message, send: Send): Progress {
   const progressToken = objectOf(params?._meta)?.progressToken
   if (!isId(progressToken)) return { tell() {}, [Symbol.dispose]() {} }

@@ -1,19 +1,19 @@
 import { ApiError } from '../../errors.ts'
 
 export interface LineRange {
-  /** The first one, from 1. */
+  /** The number of the first line to read, counted from 1. */
   line: number
   lines: number
-  /** The most of all lines together. */
+  /** How many characters all lines together may have. */
   characters: number
 }
 
-/** What is looked at of a file that has few line breaks, or none. */
+/** How much of a file is read that has few line breaks, or none. */
 const MAX_BYTES = 256 * 1024 * 1024
 
 /**
- * Reads lines of a text as it comes, and no further than they go. `nextLine` is where more follows; of a line that is longer
- * than all room only the beginning is given. Throws invalid_request for what is no text.
+ * Reads lines of a text as it comes, and stops after them. `nextLine` says where more follows. Of a line that exceeds the whole
+ * room only the beginning is returned. Throws invalid_request for bytes that are not text.
  */
 export async function readLines(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -47,7 +47,7 @@ export async function readLines(
 function cut(content: string, line: number, characters: number): { content: string; nextLine: number } {
   const kept = content.slice(0, characters)
   const end = kept.lastIndexOf('\n')
-  // Even the first line is too long: what is left of it is not given.
+  // Even the first line is too long, and its rest is left out.
   const whole = end < 0 ? kept : kept.slice(0, end + 1)
   return { content: whole.toWellFormed(), nextLine: line + Math.max(1, whole.split('\n').length - 1) }
 }

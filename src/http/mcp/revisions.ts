@@ -1,27 +1,30 @@
 import { objectOf } from '../../read/json.ts'
 import { type Message, RpcError, rpcCodes } from './messages.ts'
 
-/** Revisions of the protocol in which a client says once how it speaks, the newest first. */
+/** Revisions of the protocol in which a client names the revision once, newest first. */
 export const sessionRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
-/** Revisions in which each request says so. */
+/** Revisions in which each request names the revision. */
 export const plainRevisions = ['2026-07-28'] as const
 
-/** What a client speaks that says nothing of it. */
+/** The revision of a client that names none. */
 const UNTOLD = '2025-03-26'
 const FIRST_PLAIN: string = plainRevisions[0]
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const SERVER = 'io.modelcontextprotocol/serverInfo'
 
-/** How a request wants to be answered. */
+/** The form in which a request wants its answer. */
 export interface Revision {
-  /** Each request stands for itself. */
+  /** Whether each request stands for itself, without a session. */
   isPlain: boolean
   /** Several messages may come in one request. */
   hasBatches: boolean
 }
 
-/** Reads the revision of a request. Throws RpcError for one that this server does not speak, and for headers that say other than the body. */
+/**
+ * Reads the revision of a request. Throws RpcError for one that this server does not know, and for headers that contradict the
+ * body.
+ */
 export function readRevision(headers: Headers, message: Message | undefined): Revision {
   const header = headers.get('mcp-protocol-version')
   const meta = objectOf(objectOf(message?.params)?._meta)

@@ -3,7 +3,7 @@ import { frameOf, HEARTBEAT_MS } from '../event-body.ts'
 import type { BodyWriter } from '../written-body.ts'
 import type { Send } from './progress.ts'
 
-/** Writes the messages of work as server-sent events, the last one being its answer. Rejects when the work does. */
+/** Writes the messages of some work as server-sent events; the last one is the answer. Rejects when the work does. */
 export async function writeMessages(to: BodyWriter, work: (send: Send) => Promise<object>): Promise<void> {
   await to.room()
   to.write(OPEN)
@@ -12,7 +12,7 @@ export async function writeMessages(to: BodyWriter, work: (send: Send) => Promis
   }, HEARTBEAT_MS)
   try {
     const answer = await work(message => {
-      // A slow reader hears less of what goes on.
+      // A slow reader gets fewer progress messages.
       if (to.hasRoom) to.write(frameOf(message))
     })
     await to.room()

@@ -1,18 +1,18 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ask } from './ask.ts'
 
-/** What a model may do by this server. */
+/** Something that a model can do on this server. */
 export interface Tool<Input extends TObject = TObject> {
   name: string
   title: string
-  /** For the model. */
+  /** The description that a model reads. */
   description: string
   input: Input
-  /** It changes nothing. */
+  /** Whether the tool changes nothing. */
   isReadOnly?: boolean
-  /** It may take away what was there. */
+  /** Whether the tool may remove or overwrite something. */
   isDestructive?: boolean
-  /** It may take long: its answer is a stream for clients that take one. */
+  /** Whether the tool may take long: then its answer is a stream for clients that accept one. */
   isLong?: boolean
   run(input: Static<Input>, call: Call): Promise<Outcome>
 }
@@ -22,16 +22,16 @@ export interface Call {
   ask: Ask
   /** Aborts when the client cancels the call or goes away. */
   signal: AbortSignal
-  /** Tells a client that wants to know what goes on. Of many words in a short time it hears the last. */
+  /** Reports progress to a client that asked for it. When several messages come in a short time, the client gets the last. */
   tell(message: string): void
 }
 
 export interface Outcome {
-  /** For a model. */
+  /** The result as a model reads it. */
   text: string
-  /** The same for a program, whole: some clients show a model only this. */
+  /** The complete result for a program; some clients show a model only this. */
   structured: object
-  /** The tool did not do what it was asked for. */
+  /** Whether the tool failed. */
   isError?: true
 }
 

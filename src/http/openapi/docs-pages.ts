@@ -24,7 +24,7 @@ export function docsPages(routes: readonly Route[], publicUrl: string | undefine
     path: PAGE,
     specPath: DESCRIPTION,
     documentation: api as never,
-    // The plugin's own description of the routes has wrong content types and no answers.
+    // This excludes the plugin's own description of the routes, which has wrong content types and no answers.
     exclude: /^/,
     // The page loads this in place of its default viewer.
     scalarCDN: SCRIPT,

@@ -154,7 +154,7 @@ export const sandboxOperations: Operations = {
     description:
       'With `Accept: text/event-stream` what happens meanwhile comes as events, with the status 200: lines `data: <json>`, `type` one of `stage`, `progress`, `stdout`, `stderr`, then `ready` with the sandbox, or `error`; at last `data: [DONE]`.',
     tag: 'Sandboxes',
-    // Generated clients would take a second kind of answer for the type of both.
+    // Only this answer is described, because generated clients would mix the types of both.
     answers: { 201: answer(CreatedSandbox) },
     errors: ['agent_not_found', 'setup_failed', 'conflict', 'sandbox_unavailable'],
   },

@@ -7,7 +7,7 @@ import { watchIdle } from '../../http1/tunnel.ts'
 
 /** How a request goes into a sandbox, and its answer comes back. */
 export interface Passage {
-  /** With the query. */
+  /** The path with the query. */
   path: string
   headersInto(): Header[]
   headersOut(head: ResponseHead): Headers

@@ -11,7 +11,7 @@ const Moment = Type.String({ maxLength: bounds.id, description: 'As 2030-01-31T0
 
 const AuditQuery = Type.Object({
   limit: Type.Optional(PageSize),
-  /** The seq of the last one of the page before. */
+  /** The number of the last row on the page before. */
   before: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,14}$', errorMessage: 'must be a whole number' })),
   action: Type.Optional(
     Type.String({ pattern: '^[a-zA-Z.-]{1,50}$', errorMessage: 'must be an action, or the first word of some' }),

@@ -36,7 +36,7 @@ export const eventRoutes = (runtime: Runtime) =>
     { query: EventQuery },
   )
 
-/** Throws invalid_request for what no event has as its id. */
+/** Throws invalid_request for a text that is not an event's id. */
 function readPosition(header: string | null): number | undefined {
   if (header === null) return undefined
   if (!/^\d{1,15}$/.test(header)) throw new ApiError('invalid_request', 'Last-Event-ID: must be the id of an event')
@@ -46,7 +46,9 @@ function readPosition(header: string | null): number | undefined {
 const encoder = new TextEncoder()
 const encode = (text: string) => encoder.encode(text)
 
-/** Read at the client's pace. It ends when the key, token or session has ended, which is looked at with each step. */
+/**
+ * Makes the stream, which is read at the client's pace. It ends when the key, token or session has ended; each step checks that.
+ */
 function streamOf(steps: AsyncGenerator<EventStep>, isAdmitted: () => boolean): ReadableStream<Uint8Array> {
   let isOver = false
   return new ReadableStream<Uint8Array>(
@@ -69,7 +71,7 @@ function streamOf(steps: AsyncGenerator<EventStep>, isAdmitted: () => boolean): 
 
 function framesOf(step: EventStep): Uint8Array {
   if (step.kind === 'silence') return HEARTBEAT
-  // An id without data moves a browser's Last-Event-ID, and is no event to it.
+  // An id without data sets a browser's Last-Event-ID without giving it an event.
   if (step.kind === 'start') return encode(`id: ${step.at}\n\n`)
   if (step.kind === 'lost') return encode(`id: ${step.at}\ndata: {"type":"events.lost"}\n\n`)
   return encode(

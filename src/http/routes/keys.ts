@@ -9,7 +9,7 @@ import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
 
 const MAX_DAYS = 99_999
-/** More than there are. */
+/** More limits than there are names for. */
 const MAX_LIMITS = 100
 const DAY_MS = 86_400_000
 

@@ -1,14 +1,14 @@
 import { Elysia } from 'elysia'
 import type { Mcp, McpParts } from '../mcp/handle.ts'
 
-/** The Model Context Protocol. What speaks it is loaded with the first request. */
+/** The Model Context Protocol. Its code is loaded with the first request. */
 export const mcpRoutes = (parts: McpParts) => {
   let loaded: Promise<Mcp> | undefined
   const load = async () => (await import('../mcp/handle.ts')).createMcp(parts)
   const speak = () => (loaded ??= load())
   return (
     new Elysia({ prefix: '/v1/mcp' })
-      // The body is read there: what is wrong with it has the protocol's own form.
+      // The handler reads the body itself, because the protocol has its own form for errors.
       .post('/', async ({ request }) => (await speak()).post(request), { parse: 'none' })
       .delete('/', async ({ request }) => (await speak()).end(request), { parse: 'none' })
   )

@@ -3,7 +3,7 @@ import { frameOf, idLine, writeEventBody } from '../event-body.ts'
 import { createTextFrames, createTexts, type OutputText } from '../output-text.ts'
 import type { BodyWriter } from '../written-body.ts'
 
-/** Writes a process's output as server-sent events, at the pace of their reader. Never rejects: an error is the last event. */
+/** Writes a process's output as server-sent events, at their reader's pace. Never rejects: an error is the last event. */
 export const writeProcessOutput = (
   to: BodyWriter,
   encoding: 'text' | 'base64',

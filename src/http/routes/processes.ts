@@ -111,7 +111,7 @@ export const processRoutes = (runtime: Runtime) => {
       .get(
         '/:pid/output',
         async ({ request, params: { sandboxId, pid }, query: { offset, follow, encoding = 'text', hangup } }) => {
-          // A reader that ends the process does more than to look at it.
+          // A reader that ends the process when it leaves needs more than the scope to read.
           if (hangup === 'true') assertScope(getCaller(request), ['sandboxes'])
           using use = await open(request, sandboxId)
           const { processes } = use
@@ -121,7 +121,7 @@ export const processRoutes = (runtime: Runtime) => {
           const body = writtenBody(takeFlow(request), async to => {
             using _ = held
             if (hangup === 'true') {
-              // Removal fails when the process is gone already.
+              // Removing fails when the process is gone already.
               to.signal.addEventListener('abort', () => void processes.remove(Number(pid)).catch(() => {}))
             }
             const events = followOutput(processes, Number(pid), {

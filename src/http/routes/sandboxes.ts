@@ -212,12 +212,12 @@ const toCreated = ({ id, environmentId, status, createdAt }: Sandbox) => ({
   createdAt,
 })
 
-/** Waits for the reader of what a command prints. Of what is only for the moment, a slow reader gets less. */
+/** Sends a step of a create. Waits for the reader of a command's output; of progress, a slow reader gets less. */
 function sendStep(sink: EventSink, step: CreateStep): Promise<void> | undefined {
   if (step.type === 'progress' && !sink.hasRoom) return undefined
   const sent = sink.send(step)
   if (step.type === 'stdout' || step.type === 'stderr') return sent
-  // That the reader has gone is found out by the work's signal.
+  // The signal of the work reports that the reader has gone.
   void sent.catch(() => {})
   return undefined
 }

@@ -58,7 +58,7 @@ const Page = Type.Object({ limit: Type.Optional(PageSize), before: Type.Optional
 
 const DEFAULT_PAGE = 50
 
-/** One more than the page has: then there is another. */
+/** One more row than the page has is read, to see whether another page follows. */
 const toPage = ({ limit, before }: { limit?: string; before?: string }) => {
   const size = Number(limit ?? DEFAULT_PAGE)
   return { size, limit: size + 1, ...(before && { before }) }
@@ -138,7 +138,7 @@ const show = (schedule: Schedule) => ({
   updatedAt: schedule.updatedAt,
 })
 
-/** What is not begun has chosen its sandbox and its thread, but they are not there. */
+/** A run that has not begun has chosen ids for its sandbox and thread, but neither exists yet. */
 const showRun = (run: ScheduleRun) => {
   const { status, pid, runId } = run
   const hasPlace = runId !== undefined || pid !== undefined

@@ -11,9 +11,9 @@ import { getCaller } from '../caller.ts'
 import { getContext } from '../context.ts'
 import { isSameOrigin, sessionCookie } from '../session-cookie.ts'
 
-/** Longer than any key: what is no key is refused as that. */
+/** The longest text that is compared with keys: a longer one is refused in the same way. */
 const MAX_SECRET_LENGTH = 4096
-/** Of a request that anyone may send. */
+/** A small limit, because anyone may send this request. */
 const MAX_BODY_BYTES = 2 * MAX_SECRET_LENGTH
 const Secret = Type.String({ minLength: 1, maxLength: MAX_SECRET_LENGTH })
 

@@ -9,7 +9,7 @@ import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
 import { Id, PageSize, SandboxParams } from '../schema.ts'
 
-/** An id of a snapshot is no name of another. */
+/** A name must not look like the id of another snapshot. */
 const SnapshotName = Type.String({
   pattern: '^(?!snap_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
   description:

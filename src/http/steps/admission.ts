@@ -17,13 +17,13 @@ import type { Step } from './step.ts'
 /** Anyone may ask for these. */
 const openPaths = ['/health', '/health/ready', ...docsPaths]
 
-/** Whoever signs in has no credential yet but the one in the body. */
+/** A browser that signs in has its credential in the body only. */
 const isSignIn = ({ method }: Request, path: string) => method === 'POST' && path === '/v1/session'
 
-/** A page asks whether its browser is signed in. Without a credential it is not, which is no refusal. */
+/** A page asks whether its browser is signed in. Without a credential the answer is no, which does not count as a refusal. */
 const asksForSession = ({ method }: Request, path: string) => method === 'GET' && path === '/v1/session'
 
-/** What is kept of refused credentials, whatever they were shown for. */
+/** Records refused credentials, whatever they were sent for. */
 export interface Guard {
   failures: Failures
   log: AuthenticationLog
@@ -73,14 +73,14 @@ export function admission(runtime: Runtime, { failures, log: authenticationLog }
   }
 }
 
-/** What a request shows of who sent it: at most one of these. */
+/** The credential of a request; a request has one at most. */
 interface Credential {
   link?: string
   authorization?: string
   session?: string
 }
 
-/** Throws forbidden for the session of a page of another origin. */
+/** Throws forbidden for a session's cookie on a request of another origin's page. */
 function readCredential({ config }: Runtime, { request, preview }: RequestContext): Credential {
   if (preview?.link !== undefined) return { link: preview.link }
   const authorization = readAuthorization(request)
@@ -89,7 +89,7 @@ function readCredential({ config }: Runtime, { request, preview }: RequestContex
   return session === undefined ? {} : { session }
 }
 
-/** The returned function checks the credential each time it is called; it throws unauthorized. */
+/** Returns a function that checks the credential anew at each call, and throws unauthorized. */
 function identifier(runtime: Runtime, { link, authorization, session }: Credential): () => Omit<Admission, 'isValid'> {
   return () => {
     if (session !== undefined) return { caller: authenticateSession(runtime, session) }
@@ -99,15 +99,15 @@ function identifier(runtime: Runtime, { link, authorization, session }: Credenti
   }
 }
 
-/** Whether the refusal is of a cookie, which no later request makes good again. */
+/** Whether a refused cookie can never become valid again. */
 const isDead = (error: unknown, request: Request): boolean =>
   isUnauthorized(error) && readAuthorization(request) === null
 
 const isUnauthorized = (error: unknown): boolean => error instanceof ApiError && error.code === 'unauthorized'
 
 /**
- * The browser forgets its cookie: the next opening of the page is no refusal. The page asks for its session before it shows
- * the way in, so this cannot take a newer cookie away.
+ * Removes the cookie from the browser, so that the next opening of the page is not a refusal. The page asks for its session
+ * before it shows the sign-in form, so this cannot remove a newer cookie.
  */
 function withoutCookie(response: Response, request: Request, publicUrl: string | undefined): Response {
   response.headers.append('set-cookie', sessionCookie(request, publicUrl, '', new Date(0)))

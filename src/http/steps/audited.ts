@@ -2,8 +2,8 @@ import type { AuditLog } from '../../core/audit/audit-log.ts'
 import type { Step } from './step.ts'
 
 /**
- * Answers a request that may change something when what it did is in the audit log. A database that takes no rows holds
- * nobody up: rows wait in memory then.
+ * Answers a request that may change something only after its rows are in the audit log. When the database accepts no rows, they
+ * wait in memory and the request is answered.
  */
 export const audited =
   (audit: AuditLog): Step =>

@@ -7,7 +7,7 @@ import { isWebSocket } from '../preview/socket.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Step } from './step.ts'
 
-/** What counts as open as long as its request is answered. docs/limits.md has the same table. */
+/** The requests that count as open work until they are answered. docs/limits.md has the same table. */
 export const openRequests: readonly { counts: OpenName; method: string; path: RegExp }[] = [
   { counts: 'execs', method: 'POST', path: /^\/v1\/sandboxes\/[^/]+\/(exec|git\/clone|processes)\/?$/ },
   { counts: 'execs', method: 'POST', path: /^\/process.Process\/Start$/ },
@@ -18,12 +18,12 @@ export const openRequests: readonly { counts: OpenName; method: string; path: Re
   { counts: 'streams', method: 'GET', path: /^\/v1\/sandboxes\/[^/]+\/processes\/[^/]+\/output\/?$/ },
 ]
 
-/** How long a refusal is held, so that a caller that asks again at once takes little of the server's time. */
+/** How long a refusal is delayed, so that a caller who tries again at once takes little of the server's time. */
 const HELD_MS = 200
 
 /**
- * Counts each request of a key, token or link, and what it has open until its answer has ended, or its WebSocket has closed. Throws
- * rate_limit_exceeded before anything of the request is done.
+ * Counts each request of a key, token or link, and its open work until the answer has ended or its WebSocket has closed. Throws
+ * rate_limit_exceeded before anything else happens.
  */
 export function callerLimits({ limits }: Runtime, traffic: Pick<Traffic, 'turn'>): Step {
   const nextRelease = createReleases(HELD_MS)
@@ -42,7 +42,7 @@ export function callerLimits({ limits }: Runtime, traffic: Pick<Traffic, 'turn'>
   }
 }
 
-/** Resolves after `everyMs` at most, by one timer for all that wait. */
+/** Makes a function whose promises all resolve within `everyMs`, with one timer for all. */
 function createReleases(everyMs: number): () => Promise<void> {
   let next: Promise<void> | undefined
   return () => {

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { commit, read } from '../../core/commit.ts'
 import type { Step } from './step.ts'
 
-/** What goes on in a sandbox is not in the database. Tools ask for what they change by requests of their own. */
+/** Routes whose effects are inside a sandbox, not in the database, and tools, which send requests of their own. */
 const insideSandbox = /^\/v1\/(sandboxes\/[^/]+\/(exec|files|git|ports|processes)|mcp)(\/|$)/
 
 /**

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Step } from './step.ts'
 
-/** The page's files: in the executable, or as scripts/build-console has made them. */
+/** The directory of the page's files: embedded in the executable, or made by scripts/build-console. */
 const embedded = join(import.meta.dir, 'console')
 const directory = existsSync(embedded) ? embedded : join(import.meta.dir, '../../../.cache/console')
 
-/** Addresses of the page, which reads the rest of the path itself. */
+/** Paths that show the page, which reads the rest of the path itself. */
 const PAGES = /^\/(?:$|(?:new|sandboxes|threads|agents|usage|settings)(?:\/|$))/
-/** Names with a hash of their content. */
+/** Names that contain a hash of the content. */
 const ASSET = /^\/assets\/([\w-]+\.(js|css|svg|woff2))$/
 
 const types: Readonly<Record<string, string>> = {
@@ -20,8 +20,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * No script but the page's own, nothing from another host, and no frame around it. The terminal writes style elements. Frames
- * are previews, which have no origin by their own policy.
+ * Allows only the page's own scripts, nothing from another host, and no frame around the page. The terminal writes style
+ * elements. Previews are in frames; their own policy gives them no origin.
  */
 const policy = [
   "default-src 'none'",

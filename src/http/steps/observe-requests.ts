@@ -3,7 +3,7 @@ import type { Observe } from '../../model/observation.ts'
 import type { FindRoute } from '../find-route.ts'
 import type { Step } from './step.ts'
 
-/** Names each request in its answer, and says when it comes and when its answer begins. */
+/** Gives each request an id, which its answer carries, and reports when it comes and when its answer begins. */
 export const observeRequests =
   (observe: Observe, findRoute: FindRoute): Step =>
   async (context, next) => {
@@ -22,7 +22,7 @@ export const observeRequests =
       ...(caller && { teamId: caller.teamId }),
       cause: { ...(address !== undefined && { address }), ...(caller && causeOf(caller)), requestId },
     })
-    // A program of a sandbox may have such a header of its own.
+    // A sandbox's program may send such a header of its own.
     if (!preview && !(e2b?.kind === 'port' && response.headers.has(REQUEST_ID)))
       response.headers.set(REQUEST_ID, requestId)
     return response

@@ -5,14 +5,14 @@ import { readAuthorization } from '../socket.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Step } from './step.ts'
 
-/** So many credentials are known with their keys. */
+/** How many credentials are remembered with their keys. */
 const CREDENTIALS = 10_000
-/** How much of a turn of the event loop a request takes: some pieces of streams have room beside it. */
+/** How much of a turn of the event loop a request takes: the rest is for pieces of streams. */
 const REQUEST = 3 / 4
 
 /**
- * Begins one request in each turn of the event loop, of each key in its turn, before anything of it is done: a key that sends hundreds at
- * once waits for itself. A request whose credential was not good before takes the turn of its address.
+ * Begins one request in each turn of the event loop, of each key in its turn, before anything else is done for it: a key that
+ * sends hundreds at once waits only for itself. A request whose credential was not valid before takes the turn of its address.
  */
 export function takeTurns({ turn }: Pick<Traffic, 'turn'>): Step {
   const keys = createRecent<string>(CREDENTIALS)
@@ -28,7 +28,7 @@ export function takeTurns({ turn }: Pick<Traffic, 'turn'>): Step {
   }
 }
 
-/** Not the credential itself, which is not kept. Undefined: the request has none. */
+/** Returns a hash of the credential, since the credential itself must not be kept. Undefined when the request has none. */
 function nameCredential({ request, preview }: RequestContext): string | undefined {
   const { headers } = request
   const ofE2b = headers.get('x-api-key') ?? headers.get('x-access-token')

@@ -1,6 +1,6 @@
 import { ApiError, type ErrorCode, messageOf } from '../../../errors.ts'
 
-/** The codes of the Connect protocol, with the HTTP status of each in an answer that is no stream. */
+/** The codes of the Connect protocol, with the HTTP status of each in an answer that is not a stream. */
 const statuses = {
   canceled: 499,
   unknown: 500,
@@ -19,7 +19,7 @@ const statuses = {
 
 export type ConnectCode = keyof typeof statuses
 
-/** A refusal in the words of the Connect protocol. */
+/** An error of the Connect protocol. */
 export class ConnectError extends Error {
   constructor(
     readonly code: ConnectCode,
@@ -37,7 +37,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** What the codes of the API are on this wire. Codes that are not here are `internal`. */
+/** The protocol's codes for those of the API. A code that is missing here becomes `internal`. */
 const codes: Partial<Record<ErrorCode, ConnectCode>> = {
   invalid_request: 'invalid_argument',
   unauthorized: 'unauthenticated',
@@ -57,7 +57,10 @@ const codes: Partial<Record<ErrorCode, ConnectCode>> = {
   request_timeout: 'deadline_exceeded',
 }
 
-/** Any error as a caller of this protocol gets it. What is no error of the API or of this protocol says nothing of itself. */
+/**
+ * Turns any error into one of this protocol. An error that comes from neither the API nor this protocol keeps its message to
+ * itself.
+ */
 export function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error
   if (error instanceof ApiError) return new ConnectError(codes[error.code] ?? 'internal', messageOf(error))

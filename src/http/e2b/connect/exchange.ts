@@ -15,26 +15,26 @@ import {
   readFrames,
 } from './frames.ts'
 
-/** A procedure with one message each way. */
+/** A procedure with one message in each direction. */
 export type Unary = (message: JsonObject) => Promise<object>
 
 /** A procedure that answers with many messages. Its error ends the stream. */
 export type Streaming = (message: JsonObject, to: MessageWriter) => Promise<void>
 
-/** A procedure that is sent many messages. */
+/** A procedure that receives many messages. */
 export interface Collecting {
   take(message: JsonObject): Promise<void>
-  /** Gives the answer. */
+  /** Returns the answer after the last message. */
   end(): object
 }
 
 export interface MessageWriter extends Pick<BodyWriter, 'signal' | 'room'> {
   write(message: object): void
-  /** Writes it when nothing else has been written for as long as the caller asked for. */
+  /** Sets the message that is written when nothing else was written for as long as the caller asked for. */
   keepAlive(message: object): void
 }
 
-/** A stream of a client may be silent for so long. */
+/** How long a client's stream may be silent. */
 const STREAM_STILL_MS = 15 * 60_000
 const DEFAULT_KEEP_ALIVE_MS = 90_000
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -47,7 +47,7 @@ const isType = (request: Request, type: string) =>
 
 const refuseType = (accepted: string) => new Response(null, { status: 415, headers: { 'accept-post': accepted } })
 
-/** Answers a procedure with one message each way. Never rejects: an error has its HTTP status. */
+/** Answers a procedure with one message in each direction. Never rejects: an error becomes an answer with its HTTP status. */
 export async function answerUnary(request: Request, handle: Unary): Promise<Response> {
   if (!isType(request, 'application/json')) return refuseType('application/json')
   try {
@@ -61,22 +61,22 @@ export async function answerUnary(request: Request, handle: Unary): Promise<Resp
   }
 }
 
-/** The answer of a stream that has nothing but its error. */
+/** The answer of a stream that fails before its first message. */
 export const refusedStream = (error: unknown): Response =>
   new Response(Buffer.from(endFrameOf(toConnectError(error))), { headers: streamHeaders })
 
-/** The answer with an error of a procedure that is no stream. */
+/** The error answer of a procedure that is not a stream. */
 export function errorAnswer(error: unknown): Response {
   const found = toConnectError(error)
   return Response.json(found, { status: found.status, headers: jsonHeaders })
 }
 
-/** Calls back when the sandbox of a stream has ended, until it is disposed of. */
+/** Calls back when the sandbox of a stream ends, until the result is disposed of. */
 export type WatchEnd = (onEnd: () => void) => Disposable
 
 /**
- * Answers a procedure with a stream of messages, at their reader's pace. An error is the last frame; only when the sandbox has ended
- * the connection breaks instead.
+ * Answers a procedure with a stream of messages, at their reader's pace. An error is the last frame. Only when the sandbox has
+ * ended, the connection breaks instead.
  */
 export async function answerStreaming(request: Request, handle: Streaming, watchEnd: WatchEnd): Promise<Response> {
   if (!isType(request, 'application/connect+json')) return refuseType('application/connect+json')
@@ -92,7 +92,7 @@ export async function answerStreaming(request: Request, handle: Streaming, watch
   })
 }
 
-/** Answers a procedure that takes a stream of messages, as they come. */
+/** Answers a procedure that takes a stream of messages. */
 export async function answerCollecting(
   request: Request,
   collecting: Collecting,
@@ -107,7 +107,7 @@ export async function answerCollecting(
   })
 }
 
-/** An answer that ends with the frame of its end. */
+/** Makes an answer that ends with the protocol's end frame. */
 function streamed(
   request: Request,
   watchEnd: WatchEnd,
@@ -129,7 +129,7 @@ function streamed(
   return new Response(body, { headers: streamHeaders })
 }
 
-/** The one message that a stream begins with. */
+/** Reads the single message with which a stream begins. */
 async function readOnly(request: Request): Promise<JsonObject> {
   const encoding = encodingOf(request.headers.get('connect-content-encoding'))
   const bytes = await readBody(request, MAX_MESSAGE_BYTES, { take: size => takeMemory(request, size) })
@@ -159,13 +159,16 @@ function writerFor(request: Request, to: BodyWriter, lost: AbortSignal): Message
   }
 }
 
-/** The header has seconds. */
+/** The header is in seconds. */
 function keepAliveMs(request: Request): number {
   const seconds = Number(request.headers.get('keepalive-ping-interval') ?? Number.NaN)
   return seconds >= 1 && seconds <= 3600 ? seconds * 1000 : DEFAULT_KEEP_ALIVE_MS
 }
 
-/** How long the caller gives the procedure; undefined: as long as it takes. Throws for what is no number of milliseconds. */
+/**
+ * How long the caller lets the procedure take; undefined when there is no limit. Throws for a text that is not a number of
+ * milliseconds.
+ */
 export function timeoutMsOf(request: Request): number | undefined {
   const given = request.headers.get('connect-timeout-ms')
   if (given === null) return undefined

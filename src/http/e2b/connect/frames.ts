@@ -4,20 +4,20 @@ import { codeOf } from '../../../read/error-code.ts'
 import { type JsonObject, objectOf, parseJson } from '../../../read/json.ts'
 import { ConnectError } from './error.ts'
 
-/** A byte of flags, and a length in big-endian order. */
+/** A frame begins with a byte of flags and a big-endian length. */
 const HEAD_BYTES = 5
 const COMPRESSED = 1
 const END_OF_STREAM = 2
 
-/** The longest message that is read, also after it was decompressed. */
+/** The longest message that is read, before and after decompression. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 const encoder = new TextEncoder()
 
-/** A message of a stream with its head. */
+/** Makes the frame of a message. */
 export const frameOf = (message: object): Uint8Array => enclose(0, encoder.encode(JSON.stringify(message)))
 
-/** The last frame of a stream: with an error when there was one. */
+/** Makes the last frame of a stream, which has the error when there was one. */
 export const endFrameOf = (error?: ConnectError): Uint8Array =>
   enclose(END_OF_STREAM, encoder.encode(JSON.stringify(error ? { error } : {})))
 
@@ -30,8 +30,9 @@ function enclose(flags: number, payload: Uint8Array): Uint8Array {
 }
 
 /**
- * Gives each message of a request's stream to `take`, one after the other, at its pace. No more than one frame is kept. Throws a
- * ConnectError for a frame that is too long, is compressed otherwise than `encoding` says, or is no JSON object.
+ * Passes each message of a request's stream to `take`, one after the other and at its pace. Keeps no more than one frame in
+ * memory. Throws a ConnectError for a frame that is too long, that is compressed in another way than `encoding` says, or that is
+ * not a JSON object.
  */
 export async function readFrames(
   body: ReadableStream<Uint8Array>,
@@ -60,7 +61,7 @@ export async function readFrames(
   if (!isOver && held > 0) throw cutOff()
 }
 
-/** The messages of a stream that has come whole, two at most. Throws as `readFrames` does. */
+/** Reads the messages of a stream that has come completely; there are two at most. Throws as `readFrames` does. */
 export function messagesIn(bytes: Buffer, encoding: Encoding): JsonObject[] {
   const found: JsonObject[] = []
   for (let at = 0; at < bytes.byteLength && found.length < 2; ) {
@@ -96,7 +97,7 @@ function messageOf(flags: number, payload: Buffer, encoding: Encoding): JsonObje
   return parseMessage(decompress(payload))
 }
 
-/** The value of a message. Throws for all but a JSON object of a bounded depth. */
+/** Parses a message. Throws for anything but a JSON object of a bounded depth. */
 export function parseMessage(payload: Buffer): JsonObject {
   const message = objectOf(parseJson(payload.toString('utf8')))
   if (!message) throw new ConnectError('invalid_argument', 'The message is not a JSON object.')
@@ -106,14 +107,14 @@ export function parseMessage(payload: Buffer): JsonObject {
 /** How messages are compressed. */
 export type Encoding = 'identity' | 'gzip'
 
-/** Throws unimplemented for a compression that is not known here. */
+/** Throws unimplemented for an unknown compression. */
 export function encodingOf(name: string | null): Encoding {
   if (name === null || name === '' || name === 'identity') return 'identity'
   if (name === 'gzip') return 'gzip'
   throw new ConnectError('unimplemented', 'Unknown compression: messages may be plain or compressed with gzip.')
 }
 
-/** Throws for what is no gzip, or has more than a message may have. */
+/** Throws for bytes that are not gzip, or that decompress to more than a message may have. */
 export function decompress(bytes: Uint8Array): Buffer {
   try {
     return gunzipSync(bytes, { maxOutputLength: MAX_MESSAGE_BYTES })

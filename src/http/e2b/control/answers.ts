@@ -6,12 +6,12 @@ import { writeE2bToken } from '../../../core/e2b/tokens.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Limits } from '../../../plugin-api/index.ts'
 
-/** The newest version of E2B's daemon that its clients ask for: from it on they ask for everything. */
+/** The newest version of E2B's daemon that its clients compare with: from this one on they use every feature. */
 const ENVD_VERSION = '0.6.4'
-/** Who runs the sandbox. It means nothing to clients, which want it. */
+/** The id of the machine in E2B's cloud. Clients require the field and do not use it. */
 const CLIENT_ID = 'threadbox'
 
-/** What a client needs to use a sandbox. */
+/** The fields that a client needs to use a sandbox. */
 export function describeAccess(runtime: Runtime, { keyId }: Caller, { sandbox, e2b }: KnownSandbox) {
   return {
     sandboxID: toE2bId(sandbox.id),
@@ -25,7 +25,7 @@ export function describeAccess(runtime: Runtime, { keyId }: Caller, { sandbox, e
   }
 }
 
-/** A sandbox as lists have it. */
+/** The fields of a sandbox in a list. */
 export function describeListed({ sandbox, e2b }: KnownSandbox, limits: Limits) {
   return {
     sandboxID: toE2bId(sandbox.id),
@@ -41,7 +41,7 @@ export function describeListed({ sandbox, e2b }: KnownSandbox, limits: Limits) {
   }
 }
 
-/** All that is known of a sandbox. */
+/** All fields of a sandbox. */
 export function describeSandbox(runtime: Runtime, caller: Caller, known: KnownSandbox, limits: Limits) {
   const { sandbox, e2b } = known
   const { envdAccessToken, domain } = describeAccess(runtime, caller, known)
@@ -61,7 +61,7 @@ export function describeSandbox(runtime: Runtime, caller: Caller, known: KnownSa
   }
 }
 
-/** Clients want whole numbers. 0: no limit. */
+/** Clients want whole numbers. Zero means no limit. */
 export const describeSize = ({ cpus, memoryMb, diskMb }: Limits) => ({
   cpuCount: Math.ceil(cpus ?? 0),
   memoryMB: memoryMb ?? 0,

@@ -3,10 +3,10 @@ import type { E2bRequest } from '../../../core/e2b/sandboxes.ts'
 import { ApiError } from '../../../errors.ts'
 import type { ChangeNetwork, CreateSandbox } from './schema.ts'
 
-/** A host name with a port, or with `${PORT}` in place of digits: nothing that ends a header. */
+/** A host name with a port, or with `${PORT}` in place of digits. The pattern excludes whatever could end a header. */
 const maskedHost = /^(?:\$\{PORT\}|[A-Za-z0-9.:[\]_-]){1,300}$/
 
-/** Reads what a client wants for a new sandbox. Throws invalid_request for what this server does not have. */
+/** Reads a client's request for a new sandbox. Throws invalid_request for features that this server does not have. */
 export function readCreate(body: CreateSandbox, defaultSeconds: number): E2bRequest {
   const { network, autoPause, autoResume, metadata = {}, envVars: envs = {} } = body
   for (const name of ['volumeMounts', 'iam', 'mcp'] as const) {
@@ -28,7 +28,7 @@ export function readCreate(body: CreateSandbox, defaultSeconds: number): E2bRequ
   }
 }
 
-/** Reads network rules, as E2B's and as this server's. */
+/** Reads network rules, in E2B's form and in this server's. */
 export function readRules(wish: ChangeNetwork) {
   const { rules, egressProxy, allowOut, denyOut, allow_internet_access: access } = wish
   if (rules != null && Object.keys(rules).length > 0) throw missing('network.rules')

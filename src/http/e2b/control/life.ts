@@ -14,7 +14,7 @@ import { describeAccess } from './answers.ts'
 import { readCreate, readRules } from './create.ts'
 import { ChangeNetwork, Connect, CreateSandbox, Pause, Refresh, SandboxParams, Timeout } from './schema.ts'
 
-/** The time to live where a client names none: in the older form, and in the newer. */
+/** The default time to live, in the older form of the API and in the newer one. */
 const OLD_SECONDS = 15
 const NEW_SECONDS = 300
 
@@ -80,7 +80,7 @@ export const lifeRoutes = (runtime: Runtime) =>
       params,
     )
 
-/** The two routes that each form has for itself. */
+/** The two routes that differ between the forms. */
 const creation = (runtime: Runtime, { prefix, seconds }: { prefix: string; seconds: number }) =>
   new Elysia()
     .post(

@@ -13,7 +13,7 @@ import { List, type ListQuery, MetricsQuery, SandboxParams } from './schema.ts'
 const states = ['running', 'paused'] as const
 type State = (typeof states)[number]
 
-/** Routes that tell of sandboxes. The older list has only those that run. */
+/** Routes that list and describe sandboxes. The older list has only running ones. */
 export const listingRoutes = (runtime: Runtime) =>
   new Elysia()
     .get('/sandboxes', ({ request, query }) => list(runtime, request, query, ['running']), { query: List })
@@ -62,7 +62,7 @@ function readList(query: ListQuery, usual: readonly State[]): E2bPage {
   }
 }
 
-/** `key=value&key2=value2`, each encoded by itself and the whole once more. */
+/** Reads `key=value&key2=value2`, where each part is encoded, and then the whole again. */
 function readMetadata(text = ''): Record<string, string> {
   return Object.fromEntries([...new URLSearchParams(text)].map(pair => pair.map(each => decode(each))))
 }
@@ -76,7 +76,7 @@ function decode(text: string): string {
   }
 }
 
-/** What a sandbox may use; nothing of one whose environment cannot be opened. */
+/** The limits of a sandbox; empty when its environment cannot be opened. */
 async function limitsOf({ environments }: Runtime, { sandbox }: KnownSandbox): Promise<Limits> {
   const environment = await environments.get(sandbox).catch(() => undefined)
   return environment?.limits ?? {}
@@ -84,7 +84,7 @@ async function limitsOf({ environments }: Runtime, { sandbox }: KnownSandbox): P
 
 const MIB = 1024 * 1024
 
-/** What it used between two moments, and uses now when that is between them. A paused one uses nothing. */
+/** What a sandbox used between two moments, and what it uses now when that lies between them. A paused sandbox uses nothing. */
 async function measure(runtime: Runtime, known: KnownSandbox, start = 0, end = Number.POSITIVE_INFINITY) {
   const { sandbox, e2b } = known
   const limits = await limitsOf(runtime, known)
@@ -110,7 +110,7 @@ function describeUse({ at, memoryBytes = 0, diskBytes = 0, cpus = 0 }: Use, limi
   }
 }
 
-/** Milliseconds of a moment in seconds since 1970. */
+/** Reads a moment given in seconds since 1970, as milliseconds. */
 function readMoment(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (!/^\d{1,12}$/.test(text)) throw wrong(field, 'must be seconds since 1970')

@@ -3,7 +3,7 @@ import { ApiError } from '../../../errors.ts'
 const NEXT = 'x-next-token'
 const MOST = 100
 
-/** Reads where a page begins, and how many it has: 100 at most, which is the default too. Throws invalid_request. */
+/** Reads where a page begins and how many items it has: at most 100, which is also the default. Throws invalid_request. */
 export function readPage({ limit, nextToken }: { limit?: string; nextToken?: string }): {
   limit: number
   after?: string
@@ -15,6 +15,6 @@ export function readPage({ limit, nextToken }: { limit?: string; nextToken?: str
   return { limit: Math.min(size, MOST), ...(after && { after }) }
 }
 
-/** Answers with a page. `last`: the id of its last one, when there are more. */
+/** Answers with a page. `last` is the id of its last item when more follow. */
 export const showPage = (items: readonly object[], last: string | undefined): Response =>
   Response.json(items, { headers: last === undefined ? {} : { [NEXT]: Buffer.from(last).toString('base64url') } })

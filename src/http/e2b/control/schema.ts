@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { bounds } from '../../../bounds.ts'
 import { NO_NUL, Variables } from '../../schema.ts'
 
-// Fields that these clients may send and that mean nothing here are ignored, as E2B ignores them.
+// Fields that clients may send and that have no meaning here are ignored, as E2B ignores them.
 const lenient = { additionalProperties: true } as const
 
 /** How long a sandbox may live, in seconds: a year. */

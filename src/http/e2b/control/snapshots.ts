@@ -10,9 +10,9 @@ import { describeAccess } from './answers.ts'
 import { readPage, showPage } from './page.ts'
 import { Fork, SandboxParams, SnapshotsQuery, TakeSnapshot, TemplateParams } from './schema.ts'
 
-/** The time to live of forks whose client names none. */
+/** The default time to live of forks. */
 const FORK_SECONDS = 15
-/** A name without a team before it and a tag after it, which mean nothing here. */
+/** Cuts E2B's team prefix and tag from a name: this server has neither. */
 const nameOf = (text: string) => text.replace(/^[\w-]+\//, '').replace(/:default$/, '')
 
 /** Routes for snapshots and forks. A snapshot is a template too. */
@@ -81,7 +81,7 @@ export const snapshotRoutes = (runtime: Runtime) =>
       { params: SandboxParams, ...optionalJson(Fork) },
     )
 
-/** Nothing is found by a name that no snapshot has. */
+/** A name that no snapshot has finds nothing. */
 function findNamed(runtime: Runtime, request: Request, name: string): Response {
   try {
     return showPage([describe(getSnapshot(runtime, getCaller(request), nameOf(name)))], undefined)

@@ -10,7 +10,7 @@ import { describeSize } from './answers.ts'
 
 const AliasParams = Type.Object({ alias: Type.String({ maxLength: bounds.id }) })
 
-/** Routes that tell of templates: the agents of a team. They are made by this server's own means. */
+/** Routes that show templates, which are the agents of a team. They are made by this server's own commands. */
 export const templateRoutes = (runtime: Runtime) =>
   new Elysia()
     .get('/templates', ({ request }) =>

@@ -1,23 +1,23 @@
 import type { FileInfo } from '../../../plugin-api/index.ts'
 
-/** A file or directory as this wire has it. */
+/** A file or directory in this protocol's form. */
 export interface Entry {
   name: string
   type: 'FILE_TYPE_FILE' | 'FILE_TYPE_DIRECTORY' | 'FILE_TYPE_SYMLINK'
   path: string
-  /** A 64-bit number of protobuf is a text in JSON. */
+  /** Protobuf's JSON writes a 64-bit number as text. */
   size: string
   mode: number
   permissions: string
   owner: string
   group: string
   modifiedTime: string
-  /** Absolute. */
+  /** The absolute path that a link leads to. */
   symlinkTarget?: string
   metadata?: Readonly<Record<string, string>>
 }
 
-/** A link is what it leads to; one that leads nowhere is a symlink. */
+/** Describes a file. A link is described as what it leads to; one that leads nowhere is a symlink. */
 export function entryOf(info: FileInfo): Entry {
   const { name, path, type, size, mode, permissions, owner, group, modifiedTime, symlinkTarget } = info
   const isBroken = symlinkTarget !== undefined && info.resolvedTarget === undefined

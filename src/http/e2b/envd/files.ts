@@ -12,12 +12,12 @@ import { metadataOf } from './metadata.ts'
 import type { Target } from './target.ts'
 import { findUser, resolvePath, type SandboxUser } from './user.ts'
 
-/** What is kept of a part in memory: a file that is no longer goes to the sandbox in one piece, which costs less. */
+/** How much of a part is kept in memory. A file that is no longer than this is written in one piece, which costs less. */
 const SHORT_BYTES = 256 * 1024
 
 const wrong = (field: string, what: string) => new ApiError('invalid_request', `${field}: ${what}`, { field })
 
-/** Does something with a sandbox's files for the user that the query names. */
+/** Works with a sandbox's files for the user that the query names. */
 async function withUser<Result>(
   { runtime, caller, sandboxId }: Target,
   name: string | null,
@@ -33,7 +33,10 @@ const pathOf = (path: string | null, user: SandboxUser): string => {
   return resolvePath(user, path)
 }
 
-/** The bytes of a file, compressed when the client wants nothing else. Throws file_not_found, and invalid_request for a directory. */
+/**
+ * Returns the bytes of a file, compressed when the client accepts nothing else. Throws file_not_found, and invalid_request for a
+ * directory.
+ */
 export async function download(target: Target, request: Request): Promise<Response> {
   const { runtime, caller, sandboxId } = target
   const { searchParams } = new URL(request.url)
@@ -46,20 +49,20 @@ export async function download(target: Target, request: Request): Promise<Respon
     vary: 'accept-encoding',
   }
   const body = await unlessEmpty(await downloadFile(runtime, caller, sandboxId, path))
-  // A client looks at the length to see that there is nothing.
+  // The client looks at the length to see that the file is empty.
   if (!body) return new Response('', { headers })
   if (!wantsGzip(request)) return new Response(body, { headers })
   const packed = body.pipeThrough(new CompressionStream('gzip') as never)
   return new Response(packed, { headers: { ...headers, 'content-encoding': 'gzip' } })
 }
 
-/** A reader that takes gzip alone asks for it: most programs say that they take it, and would only have the work. */
+/** Most programs say that they accept gzip without any gain. So only a client that accepts nothing else gets it. */
 function wantsGzip({ headers }: Request): boolean {
   const accepted = (headers.get('accept-encoding') ?? '').split(',').map(each => each.trim().toLowerCase())
   return accepted[0] === 'gzip' && accepted.slice(1).every(each => each === 'identity;q=0')
 }
 
-/** The stream; undefined when there is nothing in it. */
+/** Returns the stream, or undefined when it is empty. */
 async function unlessEmpty(body: ReadableStream<Uint8Array>): Promise<ReadableStream<Uint8Array> | undefined> {
   const reader = body.getReader()
   const { value, done } = await reader.read()
@@ -71,7 +74,7 @@ interface Reader {
   cancel(reason?: unknown): Promise<void>
 }
 
-/** What was read already, and the rest of a stream. */
+/** Makes one stream of the pieces that were read already and the rest. */
 const joined = (begun: Uint8Array[], reader: Reader): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {
@@ -94,7 +97,7 @@ interface Written {
   metadata?: Readonly<Record<string, string>>
 }
 
-/** Writes the files that a request has: parts of a form, or its body. Throws invalid_request and disk_full. */
+/** Writes the files of a request: the parts of a form, or its body. Throws invalid_request and disk_full. */
 export async function upload(target: Target, request: Request): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const attributes = metadataOf(request.headers)
@@ -125,7 +128,7 @@ export async function upload(target: Target, request: Request): Promise<Response
   })
 }
 
-/** The request's body, unpacked. Throws invalid_request for a compression that is not known here. */
+/** The request's body, decompressed. Throws invalid_request for an unknown compression. */
 function plainBody(request: Request): ReadableStream<Uint8Array> {
   const body = movingBody(request) ?? (new Blob([]).stream() as ReadableStream<Uint8Array>)
   const encoding = (request.headers.get('content-encoding') ?? 'identity').trim().toLowerCase()
@@ -149,7 +152,7 @@ function plainBody(request: Request): ReadableStream<Uint8Array> {
   )
 }
 
-/** The bytes of a stream that is short, or the stream. */
+/** Returns the bytes of a short stream, or else the stream itself. */
 async function shortOr(body: ReadableStream<Uint8Array>): Promise<Uint8Array | ReadableStream<Uint8Array>> {
   const reader = body.getReader()
   const begun: Uint8Array[] = []
@@ -164,7 +167,7 @@ async function shortOr(body: ReadableStream<Uint8Array>): Promise<Uint8Array | R
 
 const MAX_SOURCES = 1000
 
-/** Joins files to one, which takes their place. */
+/** Joins files into one, and removes them. */
 export async function compose(target: Target, request: Request): Promise<Response> {
   const { destination, source_paths: sources, username } = objectOf(await readJson(request)) ?? {}
   if (typeof destination !== 'string') throw wrong('destination', 'required')

@@ -8,17 +8,17 @@ import { type Entry, entryOf } from './entry.ts'
 import type { Target } from './target.ts'
 import { findUser, resolvePath, type SandboxUser, userNameOf } from './user.ts'
 
-/** A sandbox's files as a user sees them. */
+/** A sandbox's files, from a user's point of view. */
 export interface FilesUse {
   files: EnvironmentFiles
   user: SandboxUser
-  /** The path that a message's field has. Throws invalid_argument. */
+  /** The path in a field of a message. Throws invalid_argument. */
   path(message: JsonObject, field?: string): string
 }
 
 export const MAX_DEPTH = 1000
 
-/** Does something with a sandbox's files, which stays in use meanwhile. */
+/** Works with a sandbox's files; the sandbox stays in use meanwhile. */
 export async function withFiles<Result>(
   { runtime, caller, sandboxId }: Target,
   request: Request,
@@ -73,7 +73,7 @@ export const move = (target: Target, request: Request, message: JsonObject): Pro
     return { entry: await getEntry(files, destination) }
   })
 
-/** What is not there is removed. */
+/** Removing a path that does not exist succeeds. */
 export const remove = (target: Target, request: Request, message: JsonObject): Promise<object> =>
   withFiles(target, request, async ({ files, path }) => {
     await files.remove(path(message)).catch(error => {

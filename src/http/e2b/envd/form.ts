@@ -4,14 +4,14 @@ import { ApiError, messageOf } from '../../../errors.ts'
 import { movingBody } from '../../../read/bytes.ts'
 import { createForm } from '../../upload.ts'
 
-/** As many files as one form may have. */
+/** How many files one form may have. */
 const MAX_FILES = 10_000
-/** Parts that are no files are not read. */
+/** Form fields that are not files are not read beyond this. */
 const MAX_FIELD_BYTES = 1024
 
 /**
- * Gives each file of a multipart form to `keep`, with the name that it has there, one after the other and at its pace. Throws
- * invalid_request for what is no such form, and what `keep` throws.
+ * Passes each file of a multipart form, with the name that the form gives it, to `keep`, one after the other and at its pace.
+ * Throws invalid_request for a body that is not such a form, and what `keep` throws.
  */
 export async function readFiles(
   request: Request,
@@ -28,7 +28,7 @@ export async function readFiles(
   const stop = new AbortController()
   const keeping: Promise<void>[] = []
   form.on('file', (_field, part, name) => {
-    // Errors of the stream come as an event only, which a reader that has not begun would miss.
+    // The stream reports an error only as an event, which a reader that has not begun would miss.
     part.on('error', error => part.destroy(error))
     stop.signal.addEventListener('abort', () => part.destroy(), { once: true })
     const kept = keep(name ?? '', streamOf(part)).catch(error => {
@@ -52,7 +52,7 @@ export async function readFiles(
 
 const wrong = (what: string) => new ApiError('invalid_request', `body: ${what}`, { field: 'body' })
 
-/** At its reader's pace. */
+/** Makes a stream that is read at its reader's pace. */
 function streamOf(part: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = part[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(

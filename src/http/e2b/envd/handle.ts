@@ -25,7 +25,7 @@ import {
 import type { Target } from './target.ts'
 import { type Watchers, watchDir } from './watch.ts'
 
-/** What lasts from one request to the next. */
+/** The state that is kept between requests. */
 export interface EnvdState {
   starts: KnownStarts
   watchers: Watchers
@@ -106,8 +106,8 @@ const streaming: Readonly<Record<string, (call: Call) => Streaming>> = {
 const isProcedure = /^\/(?:process\.Process|filesystem\.Filesystem)\/\w+$/
 
 /**
- * Answers a request for the commands and files of a sandbox; undefined for an unknown path. Procedures answer with their own
- * errors; other paths throw an ApiError.
+ * Answers a request for the commands and files of a sandbox; undefined for an unknown path. A procedure's error is an answer of
+ * the Connect protocol; other paths throw an ApiError.
  */
 export function handleEnvd(call: Call): Promise<Response> | undefined {
   const { request, target } = call
@@ -123,7 +123,10 @@ export function handleEnvd(call: Call): Promise<Response> | undefined {
   return undefined
 }
 
-/** The answer for a procedure that was refused before it began; undefined for another path. A stream is no failed request. */
+/**
+ * The answer to a procedure that was refused before it began; undefined for another path. A stream's refusal is an ordinary
+ * answer, whose only frame has the error.
+ */
 export function refuseProcedure(request: Request, error: unknown): Response | undefined {
   const { pathname } = new URL(request.url)
   if (!isProcedure.test(pathname)) return undefined
@@ -148,7 +151,7 @@ async function procedure(name: string, call: Call): Promise<Response> {
   return errorAnswer(new ConnectError('unimplemented', `There is no procedure ${name.slice(0, 100)}.`))
 }
 
-/** What the sandbox uses now. */
+/** Shows what the sandbox uses now. */
 async function metrics({ runtime, caller, sandboxId }: Target): Promise<Response> {
   const sandbox = getSandbox(runtime, caller, sandboxId)
   const environment = await runtime.environments.get(sandbox)

@@ -1,12 +1,12 @@
 import { ApiError } from '../../../errors.ts'
 
 const HEADER = 'x-metadata-'
-/** Of the name of an attribute in Linux, less what is put before it. */
+/** The longest name of an attribute in Linux, less the prefix that is added. */
 const MAX_KEY_BYTES = 246
 const MAX_BYTES = 4096
 const PREFIX_BYTES = 'user.e2b.'.length
 
-/** What the headers want to be kept with files. Throws invalid_request for what cannot be. */
+/** Reads from headers the attributes to keep with files. Throws invalid_request for names or values that files cannot keep. */
 export function metadataOf(headers: Headers): Record<string, string> {
   const metadata: Record<string, string> = {}
   let bytes = 0

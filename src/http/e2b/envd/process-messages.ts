@@ -3,18 +3,18 @@ import type { ProcessExit, ProcessInfo, TerminalSize } from '../../../plugin-api
 import { type JsonObject, objectOf } from '../../../read/json.ts'
 import { ConnectError } from '../connect/error.ts'
 
-/** A program to start, as a request has it. */
+/** A program to start, as a request describes it. */
 export interface Start {
   command: [string, ...string[]]
   envs: Record<string, string>
   cwd?: string
   pty?: TerminalSize
   tag?: string
-  /** Without it in the request, as of clients of before there was a choice, there is one. */
+  /** True also when the request does not say, as old clients do not. */
   stdin: boolean
 }
 
-/** Names a process: by one of the two. */
+/** Names a process, either by its pid or by its tag. */
 export type Selector = { pid: number } | { tag: string }
 
 export interface Input {
@@ -26,7 +26,7 @@ const MAX_CELLS = 9999
 
 const wrong = (what: string) => new ConnectError('invalid_argument', what)
 
-/** All of these throw invalid_argument for a message that is not as it should be. */
+/** Like the functions below, this throws invalid_argument for a message of the wrong form. */
 export function startOf({ process, pty, tag, stdin }: JsonObject): Start {
   const { cmd, args = [], envs = {}, cwd } = objectOf(process) ?? {}
   if (typeof cmd !== 'string' || cmd === '') throw wrong('process.cmd: required')
@@ -78,14 +78,14 @@ export function inputOf({ input }: JsonObject): Input {
   return { kind: stdin === undefined ? 'pty' : 'stdin', bytes: Buffer.from(text, 'base64') }
 }
 
-/** Both forms that protobuf's JSON has for a value of an enumeration. */
+/** Reads a signal in both forms that protobuf's JSON has for an enumeration. */
 export function signalOf({ signal }: JsonObject): NodeJS.Signals {
   if (signal === 'SIGNAL_SIGKILL' || signal === 9) return 'SIGKILL'
   if (signal === 'SIGNAL_SIGTERM' || signal === 15) return 'SIGTERM'
   throw wrong('signal: must be SIGNAL_SIGTERM or SIGNAL_SIGKILL')
 }
 
-/** The end of a process as Go's runtime describes it, on which clients rely. */
+/** Describes the end of a process in the words of Go's runtime, on which clients rely. */
 export function endOf({ exitCode, signal }: ProcessExit): object {
   if (signal === undefined) {
     const status = `exit status ${exitCode}`
@@ -109,14 +109,14 @@ const signalWords: Readonly<Record<string, string>> = {
   SIGTERM: 'terminated',
 }
 
-/** A running process as a list has it, with what of its command is known from the start. */
+/** Describes a running process for a list, with the command that it was started with, if that is known. */
 export function listedOf({ pid, name, command }: ProcessInfo, known: Start | undefined): object {
   const [cmd = '', ...args] = known?.command ?? wordsOf(command)
   const config = { cmd, args, envs: known?.envs ?? {}, ...(known?.cwd !== undefined && { cwd: known.cwd }) }
   return { config, pid, ...(name !== undefined && { tag: name }) }
 }
 
-/** The words that a line was joined of: of a shell's command the line stays one. */
+/** Splits a line into the words that it was joined from. A shell's command stays one line. */
 function wordsOf(line: string): string[] {
   const shell = '/bin/bash -l -c '
   return line.startsWith(shell) ? ['/bin/bash', '-l', '-c', line.slice(shell.length)] : line.split(' ')

@@ -26,7 +26,7 @@ import {
 import type { Target } from './target.ts'
 import { findUser, resolvePath, userNameOf } from './user.ts'
 
-/** What was started here, for lists: the environment itself keeps no more than a line. */
+/** How processes were started, for lists: the environment itself keeps no more than a line. */
 export interface KnownStarts {
   find(sandboxId: string, info: ProcessInfo): Start | undefined
   note(sandboxId: string, info: ProcessInfo, start: Start): void
@@ -50,7 +50,7 @@ export function createKnownStarts(): KnownStarts {
 }
 
 /**
- * Starts a process and shows what it prints. The process goes on when the caller has gone; at the end of the time that the caller
+ * Starts a process and shows what it prints. The process goes on when the caller has gone. When the time is over that the caller
  * gave, it is killed with all that it started.
  */
 export async function start(
@@ -81,10 +81,10 @@ export async function start(
   const expire = async () => {
     late.abort()
     const now = await processes.get(info.pid)
-    // Another process may have its number by now.
+    // Another process may have this pid by now.
     if (now.startedAt === info.startedAt) await processes.signal(info.pid, 'SIGKILL')
   }
-  // It has ended meanwhile, or its sandbox has.
+  // This fails when the process or its sandbox has ended meanwhile.
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => void expire().catch(() => {}), timeoutMs)
   timer?.unref()
   const isOver = await show(processes, info, 0, to, late.signal)
@@ -105,10 +105,13 @@ export async function connect(target: Target, request: Request, message: JsonObj
   }
 }
 
-/** A process that waits for its reader is told of one that is slow in such a time. */
+/** How often a process, which waits for its readers, is read on behalf of a slow one. */
 const STILL_THERE_MS = 2000
 
-/** Writes a process's events. True when it has ended; false when the reader has gone before. Throws deadline_exceeded at `late`. */
+/**
+ * Writes a process's events. Returns true when the process has ended, and false when the reader has gone before. Throws
+ * deadline_exceeded when `late` aborts.
+ */
 async function show(
   processes: EnvironmentProcesses,
   { pid, pty }: ProcessInfo,
@@ -142,7 +145,7 @@ async function show(
   return false
 }
 
-/** Waits for a slow reader, in whose name `look` is called meanwhile. */
+/** Waits until a slow reader has room. Calls `look` meanwhile, which shows that the reader is still there. */
 async function roomFor(to: MessageWriter, look: () => Promise<unknown>): Promise<void> {
   const timer = setInterval(() => void look().catch(() => {}), STILL_THERE_MS)
   try {
@@ -152,7 +155,7 @@ async function roomFor(to: MessageWriter, look: () => Promise<unknown>): Promise
   }
 }
 
-/** Throws not_found for a process that has ended, as for one that never was. */
+/** Throws not_found for a process that has ended, and for one that never existed. */
 async function findRunning(processes: EnvironmentProcesses, selector: Selector): Promise<ProcessInfo> {
   const missing = () =>
     new ConnectError(
@@ -185,7 +188,7 @@ export async function sendInput(target: Target, message: JsonObject, signal: Abo
   return {}
 }
 
-/** Input that comes as a stream: first the process that it is for. */
+/** Takes input as a stream, whose first message names the process. */
 export function streamInput(target: Target, signal: AbortSignal): Collecting {
   let selector: JsonObject | undefined
   return {
@@ -219,7 +222,7 @@ export async function sendSignal(target: Target, message: JsonObject): Promise<o
   return {}
 }
 
-/** A caller may ask for the process at once, and it is to be gone then. */
+/** How long an answer waits for the end of a killed process: the caller may look for it at once. */
 const KILLED_WITHIN_MS = 2000
 
 async function untilEnded(processes: EnvironmentProcesses, pid: number): Promise<void> {
@@ -227,7 +230,7 @@ async function untilEnded(processes: EnvironmentProcesses, pid: number): Promise
     wait: true,
     signal: AbortSignal.timeout(KILLED_WITHIN_MS),
   })
-  // It has not ended in time, or is forgotten already.
+  // The process has not ended in time, or is forgotten already.
   await ended.catch(() => {})
 }
 

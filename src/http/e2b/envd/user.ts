@@ -4,21 +4,24 @@ import { ApiError } from '../../../errors.ts'
 import type { EnvironmentFiles } from '../../../plugin-api/index.ts'
 import { readBytes } from '../../../read/bytes.ts'
 
-/** Who does what a request asks for, inside its sandbox. */
+/** The user inside the sandbox in whose name a request acts. */
 export interface SandboxUser {
   name: string
-  /** Absolute. Relative paths start there. */
+  /** The absolute path at which relative paths start. */
   home: string
 }
 
 const DEFAULT_USER = 'user'
 
-/** In every sandbox. */
+/** The users that every sandbox has. */
 const homes: Readonly<Record<string, string>> = { user: '/home/user', root: '/root' }
 
 const MAX_PASSWD_BYTES = 1024 * 1024
 
-/** The name that a request's Authorization gives; the default user's without one. Throws unauthorized when it has no name. */
+/**
+ * The user name in a request's Authorization header; without one, the default user. Throws unauthorized when the header has no
+ * name.
+ */
 export function userNameOf(request: Request): string {
   const authorization = request.headers.get('authorization')
   if (authorization === null) return DEFAULT_USER
@@ -30,7 +33,7 @@ export function userNameOf(request: Request): string {
   return name
 }
 
-/** Finds a user of a sandbox; the default one without a name. Throws unauthorized for a name that is no user's. */
+/** Finds a user of a sandbox; without a name, the default one. Throws unauthorized for an unknown name. */
 export async function findUser(files: EnvironmentFiles, name: string = DEFAULT_USER): Promise<SandboxUser> {
   const known = Object.hasOwn(homes, name) ? homes[name] : undefined
   const home = known ?? (await readHome(files, name))
@@ -46,7 +49,7 @@ async function readHome(files: EnvironmentFiles, name: string): Promise<string |
   return home?.startsWith('/') ? home : undefined
 }
 
-/** A path as the user means it: from their home when it is relative or begins with `~`. Throws invalid_request. */
+/** Resolves a path for a user: a relative path and one that begins with `~` start at the user's home. Throws invalid_request. */
 export function resolvePath({ home }: SandboxUser, path: string): string {
   const wrong = (what: string) => new ApiError('invalid_request', `path: ${what}`, { field: 'path' })
   if (path.includes('\0')) throw wrong('has the character U+0000')

@@ -37,7 +37,7 @@ async function* eventsOf(
   for await (const each of changes) {
     const events: object[] = []
     for (const { name, type } of each) {
-      // What is gone, or has another name now, has no entry.
+      // A file that is gone, or renamed, has no entry.
       const info =
         hasEntries && type !== 'remove' && type !== 'rename'
           ? await files.info(posix.join(root, name), { details: true }).catch(() => undefined)
@@ -48,7 +48,7 @@ async function* eventsOf(
   }
 }
 
-/** Shows what changes in a directory, until the caller has gone, their time is over or the directory is removed. */
+/** Shows the changes in a directory until the caller has gone, the caller's time is over, or the directory is removed. */
 export async function watchDir(
   target: Target,
   request: Request,
@@ -81,7 +81,7 @@ export async function watchDir(
 /** Watchers that a caller polls. */
 export interface Watchers {
   create(target: Target, request: Request, message: JsonObject): Promise<object>
-  /** Gives what has happened since it was last asked. Throws not_found. */
+  /** Returns what has happened since the last call. Throws not_found. */
   events(target: Target, message: JsonObject): object
   remove(target: Target, message: JsonObject): object
 }
@@ -98,7 +98,7 @@ interface Watcher {
 const MAX_WATCHERS = 1000
 const MAX_WATCHERS_OF_SANDBOX = 32
 const MAX_EVENTS = 10_000
-/** A watcher that is not polled for so long is removed. */
+/** How long a watcher may go without a poll before it is removed. */
 const IDLE_MS = 60 * 60_000
 
 export function createWatchers(): Watchers {

@@ -10,7 +10,7 @@ export const tools: readonly Tool[] = [...sandboxTools, ...commandTools, ...file
 
 export const findTool = (name: string): Tool | undefined => tools.find(each => each.name === name)
 
-/** A tool as `tools/list` has it. */
+/** Describes a tool as `tools/list` does. */
 export const describeTool = ({ name, title, description, input, isReadOnly = false, isDestructive = false }: Tool) => ({
   name,
   title,
@@ -19,6 +19,6 @@ export const describeTool = ({ name, title, description, input, isReadOnly = fal
   annotations: { title, readOnlyHint: isReadOnly, destructiveHint: isDestructive, openWorldHint: !isReadOnly },
 })
 
-/** `errorMessage` is for this server's own words about a wrong field. */
+/** Removes `errorMessage`, which is only this server's text about a wrong field. */
 const withoutWords = (schema: object): object =>
   JSON.parse(JSON.stringify(schema, (key, value) => (key === 'errorMessage' ? undefined : value)))

@@ -51,7 +51,7 @@ async function talk({ agent, message, ...place }: Static<typeof Chat>, call: Cal
     return outcomeOf(heard, { sandboxId, threadId })
   } catch (error) {
     if (signal.aborted) {
-      // A reader that leaves ends nothing; one that cancels ends the reply.
+      // When a reader leaves, the reply goes on; cancelling the call ends it.
       const path = `/v1/chat/${agent}/${sandboxId}/stream?${new URLSearchParams({ threadId: threadId ?? '' })}`
       await ask({ method: 'DELETE', path, signal: new AbortController().signal })
     }
@@ -68,7 +68,7 @@ interface Heard {
   error: string | undefined
 }
 
-/** Reads a reply to its end: the text after the last call of a tool, and what it asks for. */
+/** Reads a reply to its end: the text after its last tool call, and the questions that it asks. */
 async function hear(response: Response, { tell }: Call): Promise<Heard> {
   const tools = new Map<string, Pick<Approval, 'tool' | 'input'>>()
   const approvals = new Map<string, Approval>()
@@ -80,7 +80,7 @@ async function hear(response: Response, { tell }: Call): Promise<Heard> {
     const callId = String(chunk.toolCallId)
     switch (chunk.type) {
       case 'text-start':
-        // What it said before it worked on is no answer.
+        // Text from before a tool call is not the answer.
         if (hasWorked) text = createBoundedText(DEFAULT_CHARACTERS)
         else text.add('\n')
         hasWorked = false

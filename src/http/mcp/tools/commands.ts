@@ -35,7 +35,7 @@ export const commandTools: readonly Tool[] = [
   }),
 ]
 
-/** Runs a command. A non-zero exit code is a result as any other; what was printed before a time-out is told with it. */
+/** Runs a command. A non-zero exit code is an ordinary result; after a time-out, the output up to then is returned. */
 async function runCommand(input: Static<typeof Exec>, { ask, signal, tell }: Call): Promise<Outcome> {
   const { sandboxId, maxCharacters = DEFAULT_CHARACTERS, ...body } = input
   const path = `/v1/sandboxes/${sandboxId}/exec`

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { bounds } from '../../../bounds.ts'
 
-/** Fields of several tools. An id that goes into a path has no character that would make another path of it. */
+/** Fields that several tools share. An id becomes a part of a path, so its characters are restricted. */
 
 export const SandboxId = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',

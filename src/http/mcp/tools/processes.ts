@@ -128,7 +128,7 @@ async function readOutput(input: Static<typeof Output>, { ask, signal, tell }: C
       tell(text.trimEnd().split('\n').at(-1) ?? '')
     }
   } catch (error) {
-    // The wait is over, and the process goes on.
+    // The time to wait is over, and the process goes on.
     if (!over.signal.aborted || signal.aborted) throw error
   } finally {
     clearTimeout(timer)
