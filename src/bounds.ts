@@ -75,6 +75,8 @@ export const bounds = {
   bindings: 100,
   bindingHosts: 100,
   bindingPaths: 100,
+  /** Of a header or parameter that a binding looks for. */
+  matchedText: 4096,
   /** Of all bindings together as JSON: they are looked at with each connection. */
   bindingsChars: 32 * KIB,
 

@@ -8,6 +8,15 @@ export type SecretPlace =
   /** A private key, which an SSH agent inside signs logins with. `hostKeys`: `ssh-ed25519 AAAA…`; any key of the host unless given. */
   | { ssh: { user: string; hostKeys?: readonly string[] } }
 
+/** A text that is this one, or begins so. */
+export type TextMatch = { exact: string } | { startsWith: string }
+
+/** A header or a parameter of a query, by its name, its value, or both. */
+export interface FieldMatch {
+  name?: TextMatch
+  value?: TextMatch
+}
+
 /** Which secret of the team goes to which hosts, and how. */
 export interface SecretBinding {
   secret: string
@@ -18,6 +27,8 @@ export interface SecretBinding {
   methods?: readonly string[]
   /** `/repos/**`: `*` stands for any text within a segment, `**` for any text. All paths unless given. */
   paths?: readonly string[]
+  /** Each of these must be met by a header or parameter of the request. */
+  when?: { headers?: readonly FieldMatch[]; query?: readonly FieldMatch[] }
 }
 
 /** A binding as a sandbox has it. */

@@ -3,7 +3,7 @@ import { bounds, excerpt } from '../../bounds.ts'
 import { parseRule } from '../../egress/rules.ts'
 import { readPrivateKey } from '../../egress/ssh/private-key.ts'
 import { ApiError, messageOf } from '../../errors.ts'
-import type { SecretBinding, SecretPlace } from '../../model/secret.ts'
+import type { FieldMatch, SecretBinding, SecretPlace, TextMatch } from '../../model/secret.ts'
 
 /** The bindings that agents and creates may have. */
 
@@ -45,6 +45,19 @@ const Place = Type.Object(
   { ...exact, description: 'One of `header` (with or without `format`), `basic`, `query`, `env` and `ssh`.' },
 )
 
+const Text = Type.Object(
+  {
+    exact: Type.Optional(Type.String({ maxLength: bounds.matchedText })),
+    startsWith: Type.Optional(Type.String({ maxLength: bounds.matchedText })),
+  },
+  { ...exact, minProperties: 1, maxProperties: 1, description: 'One of `exact` and `startsWith`.' },
+)
+
+const Fields = Type.Array(
+  Type.Object({ name: Type.Optional(Text), value: Type.Optional(Text) }, { ...exact, minProperties: 1 }),
+  { minItems: 1, maxItems: bounds.bindingPaths },
+)
+
 export const Bindings = Type.Array(
   Type.Object(
     {
@@ -70,6 +83,15 @@ export const Bindings = Type.Array(
           { minItems: 1, maxItems: bounds.bindingPaths, description: 'As `/repos/**`.' },
         ),
       ),
+      when: Type.Optional(
+        Type.Object(
+          { headers: Type.Optional(Fields), query: Type.Optional(Fields) },
+          {
+            ...exact,
+            description: 'What a request must have: for each of these a header, or a parameter of its query.',
+          },
+        ),
+      ),
     },
     exact,
   ),
@@ -91,8 +113,9 @@ export function readBindings(field: string, given: GivenBindings = []): SecretBi
     const as = toPlace(binding.as)
     if (typeof as === 'string') throw wrong('as', as)
     const { secret, hosts, methods, paths } = binding
-    if ('ssh' in as && (methods || paths)) throw wrong('as', 'ssh has no methods and paths')
-    return { secret, hosts, as, ...(methods && { methods }), ...(paths && { paths }) }
+    const when = binding.when && toWhen(binding.when)
+    if ('ssh' in as && (methods || paths || when)) throw wrong('as', 'ssh has no methods, paths and when')
+    return { secret, hosts, as, ...(methods && { methods }), ...(paths && { paths }), ...(when && { when }) }
   })
   if (JSON.stringify(bindings).length > bounds.bindingsChars) {
     const text = `${field}: must have no more than ${bounds.bindingsChars} characters as JSON`
@@ -108,6 +131,15 @@ export function readBindings(field: string, given: GivenBindings = []): SecretBi
   }
   return bindings
 }
+
+function toWhen({ headers, query }: NonNullable<GivenBindings[number]['when']>): SecretBinding['when'] {
+  const toFields = (fields: Static<typeof Fields>): FieldMatch[] =>
+    fields.map(({ name, value }) => ({ ...(name && { name: toText(name) }), ...(value && { value: toText(value) }) }))
+  return { ...(headers && { headers: toFields(headers) }), ...(query && { query: toFields(query) }) }
+}
+
+const toText = ({ exact, startsWith = '' }: Static<typeof Text>): TextMatch =>
+  exact === undefined ? { startsWith } : { exact }
 
 function faultOfHost(text: string): string | undefined {
   try {

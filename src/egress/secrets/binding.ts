@@ -1,4 +1,4 @@
-import type { SecretPlace } from '../../model/secret.ts'
+import type { SecretBinding, SecretPlace } from '../../model/secret.ts'
 import { matchesName, parseRule } from '../rules.ts'
 
 const HTTPS_PORT = 443
@@ -15,6 +15,8 @@ export interface BoundSecret {
   methods?: readonly string[]
   /** `/repos/**`. All paths unless given. */
   paths?: readonly string[]
+  /** What a request must have beside. */
+  when?: SecretBinding['when']
   /** What programs find in the variable, for `{env}`. */
   placeholder?: string
   /** Decrypts the value, for use at once: it is not to be kept. Throws when it was removed or cannot be decrypted. */

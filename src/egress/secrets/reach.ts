@@ -1,4 +1,5 @@
 import type { Header } from '../../http1/head.ts'
+import type { FieldMatch, TextMatch } from '../../model/secret.ts'
 import type { BoundSecret } from './binding.ts'
 
 /** Headers by which some servers take a request for another method's or another path's. */
@@ -17,13 +18,14 @@ interface Asked {
   headers: readonly Header[]
 }
 
-/** Whether a secret may go with a request: by its methods and paths, however a server reads the path. */
+/** Whether a secret may go with a request: by its methods and paths, however a server reads the path, and by what the request has. */
 export function mayGo(
-  { methods, paths }: Pick<BoundSecret, 'methods' | 'paths'>,
+  { methods, paths, when }: Pick<BoundSecret, 'methods' | 'paths' | 'when'>,
   { method, path, headers }: Asked,
 ): boolean {
   // A server that obeys TRACE repeats the request. A fragment is read as part of the path, or not at all.
   if (/^(TRACE|TRACK|CONNECT)$/i.test(method) || path.includes('#')) return false
+  if (when && !meets(when, path, headers)) return false
   if (!methods && !paths) return true
   // Servers of CGI's kind read an underscore as a hyphen.
   if (headers.some(([name]) => overriding.has(name.replaceAll('_', '-')))) return false
@@ -33,6 +35,26 @@ export function mayGo(
   const readings = readingsOf(path.split('?', 1)[0] ?? '')
   return readings !== undefined && paths.some(pattern => readings.every(reading => matchesPath(pattern, reading)))
 }
+
+/** Whether each thing that is asked for is there. Names of headers count in small letters. */
+function meets({ headers = [], query = [] }: NonNullable<BoundSecret['when']>, path: string, has: readonly Header[]) {
+  const parameters = [...new URLSearchParams(path.split('?').slice(1).join('?'))]
+  return (
+    headers.every(({ name, value }) => has.some(header => isField({ name: name && inSmall(name), value }, header))) &&
+    query.every(match => parameters.some(parameter => isField(match, parameter)))
+  )
+}
+
+const isField = (
+  match: { [part in keyof FieldMatch]: TextMatch | undefined },
+  [name, value]: readonly [string, string],
+) => isText(match.name, name) && isText(match.value, value)
+
+const isText = (match: TextMatch | undefined, text: string): boolean =>
+  !match || ('exact' in match ? text === match.exact : text.startsWith(match.startsWith))
+
+const inSmall = (match: TextMatch): TextMatch =>
+  'exact' in match ? { exact: match.exact.toLowerCase() } : { startsWith: match.startsWith.toLowerCase() }
 
 /** Whether the query has `_method`, which some frameworks obey. */
 function hasMethodParameter(path: string): boolean {

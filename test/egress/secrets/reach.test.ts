@@ -21,6 +21,25 @@ test.each([
 })
 
 test.each([
+  [{ headers: [{ name: { exact: 'X-Kind' } }] }, true],
+  [{ headers: [{ name: { startsWith: 'X-' }, value: { exact: 'model' } }] }, true],
+  [{ headers: [{ value: { startsWith: 'mod' } }] }, true],
+  [{ headers: [{ name: { exact: 'x-other' }, value: { exact: 'model' } }] }, false],
+  [{ headers: [{ name: { exact: 'x-kind' } }, { name: { exact: 'x-none' } }] }, false],
+  [{ headers: [{ value: { exact: 'Model' } }] }, false],
+  [{ query: [{ name: { exact: 'a' }, value: { exact: '1 2' } }] }, true],
+  [{ query: [{ name: { exact: 'A' } }] }, false],
+  [{ headers: [{ name: { exact: 'x-kind' } }], query: [{ name: { exact: 'none' } }] }, false],
+  [{}, true],
+])('%j', (when, expected) => {
+  const headers = [
+    ['x-kind', 'model'],
+    ['x-other', '1'],
+  ] as const
+  expect(mayGo({ when }, { method: 'GET', path: '/x?a=0&a=1%202', headers })).toBe(expected)
+})
+
+test.each([
   '/repos/../user',
   '/repos/o/..',
   '/repos/./o',
