@@ -242,6 +242,8 @@ export interface Networks {
 export interface Trust {
   /** Does what `bind` does for an environment that is being made, and resolves when its certificate stores have the authority. */
   prepare(environment: Environment): Promise<Environment>
+  /** Puts what these secrets need into an environment before it is bound to them. Rejects when that cannot be written. */
+  install(environment: Environment, bound: readonly BoundSecret[]): Promise<void>
   /** Returns the environment with the variables of its secrets added for every program, and with the authority trusted. */
   bind(environment: Environment): Environment
   /**

@@ -39,6 +39,9 @@ const toSandbox = (db: Database, { envs, network, ...row }: Row): Sandbox => ({
   },
 })
 
+const sealEnvs = (db: Database, { id, envs }: Pick<Sandbox, 'id' | 'envs'>): string =>
+  isSecretEnvs(envs) ? seal(db, JSON.stringify(envs), 'sandboxes.envs', id) : '{}'
+
 /** Throws when the id or the environment is there already. */
 export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
   mustLast(db)
@@ -58,7 +61,7 @@ export function insertSandbox(db: Database, input: SandboxInput): Sandbox {
     externalUserId: null,
     name: null,
     ...sandbox,
-    envs: isSecretEnvs(sandbox.envs) ? seal(db, JSON.stringify(sandbox.envs), 'sandboxes.envs', sandbox.id) : '{}',
+    envs: sealEnvs(db, sandbox),
     network: JSON.stringify(sandbox.network),
   })
   return sandbox
@@ -129,6 +132,12 @@ export function saveNetwork(db: Database, id: string, network: SandboxNetwork): 
     network: JSON.stringify(network),
     now: now(),
   })
+}
+
+/** Stores what a sandbox reaches and may use, and its variables. */
+export function saveBindings(db: Database, { id, network, envs }: Pick<Sandbox, 'id' | 'network' | 'envs'>): void {
+  saveNetwork(db, id, network)
+  db.query('update sandboxes set envs = $envs where id = $id').run({ id, envs: sealEnvs(db, { id, envs }) })
 }
 
 type PageQuery = {

@@ -71,8 +71,8 @@ export interface Egress {
    * resolver knows one. Undefined: it gets no answer. Never rejects.
    */
   answerName(environmentId: string, message: Uint8Array, transport: 'udp' | 'tcp'): Promise<Uint8Array | undefined>
-  /** Cuts what the sandbox's rules no longer allow. */
-  refresh(environmentId: string): void
+  /** Cuts what the sandbox's rules no longer allow, and connections to hosts by name that are stale. */
+  refresh(environmentId: string, isStale?: (target: Target) => boolean): void
   counts(environmentId: string): EgressCounts
   /** What was decided about a sandbox's connections since the server's start, the latest first. */
   decisions(environmentId: string): Decision[]
@@ -260,11 +260,12 @@ export function createEgress({
       fetchBy((target, signal) => dialFrom(environmentId, target, signal), url, init),
     answerName: async (environmentId, message, transport) =>
       isClosed ? undefined : await getTraffic(environmentId).answerName(message, transport),
-    refresh(environmentId) {
+    refresh(environmentId, isStale = () => false) {
       const traffic = sandboxes.get(environmentId)
       if (!traffic) return
       for (const [connection, { target, address }] of [...traffic.open]) {
-        if (!isAllowed(() => policyOf(environmentId), target, address)) connection.destroy()
+        const isLeft = isAllowed(() => policyOf(environmentId), target, address) && (target.address || !isStale(target))
+        if (!isLeft) connection.destroy()
       }
     },
     counts: environmentId => sandboxes.get(environmentId)?.decisions.counts() ?? { allowed: 0, refused: 0 },

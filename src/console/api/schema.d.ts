@@ -78,7 +78,10 @@ export interface paths {
         delete: operations["deleteSandbox"];
         options?: never;
         head?: never;
-        /** Changes what a sandbox reaches, at once */
+        /**
+         * Changes what a sandbox reaches, and which secrets it may use, at once
+         * @description `secrets` takes the place of all bindings, those of the agent too, and wants a key with the scope `secrets`. Commands that begin later have their variables.
+         */
         patch: operations["changeSandbox"];
         trace?: never;
     };
@@ -1638,6 +1641,9 @@ export interface components {
             };
             methods?: string[];
             paths?: string[];
+            when?: {
+                [key: string]: unknown;
+            };
         } & {
             [key: string]: unknown;
         };
@@ -1716,6 +1722,7 @@ export interface components {
             /** Format: date-time */
             updatedAt: string;
             network: components["schemas"]["Network"];
+            secrets: components["schemas"]["SecretBinding"][] | null;
         } & {
             [key: string]: unknown;
         };
@@ -2820,6 +2827,47 @@ export interface operations {
                         methods?: string[];
                         /** @description As `/repos/**`. */
                         paths?: string[];
+                        /** @description What a request must have: for each of these a header, or a parameter of its query. */
+                        when?: {
+                            headers?: ({
+                                /** @description One of `exact` and `startsWith`. */
+                                name?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                                /** @description One of `exact` and `startsWith`. */
+                                value?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                            query?: ({
+                                /** @description One of `exact` and `startsWith`. */
+                                name?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                                /** @description One of `exact` and `startsWith`. */
+                                value?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                        } & {
+                            [key: string]: unknown;
+                        };
                     } & {
                         [key: string]: unknown;
                     })[];
@@ -2898,6 +2946,81 @@ export interface operations {
                 "application/json": {
                     networkAllowOut?: string[] | null;
                     networkDenyOut?: string[] | null;
+                    /** @description Secrets that programs use at some hosts without having them. */
+                    secrets?: ({
+                        secret: string;
+                        /** @description Domains (`*.example.com`), each with or without ports; port 443 without, and 22 for `ssh`. */
+                        hosts: string[];
+                        /** @description One of `header` (with or without `format`), `basic`, `query`, `env` and `ssh`. */
+                        as: {
+                            header?: string;
+                            /** @description Of the header: `{}` is the value. */
+                            format?: string;
+                            basic?: {
+                                user: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            query?: string;
+                            env?: string;
+                            /** @description The secret is a private key, which an SSH agent signs logins of this user with. */
+                            ssh?: {
+                                user: string;
+                                /** @description Of the hosts. Any unless given. */
+                                hostKeys?: string[];
+                            } & {
+                                [key: string]: unknown;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        methods?: string[];
+                        /** @description As `/repos/**`. */
+                        paths?: string[];
+                        /** @description What a request must have: for each of these a header, or a parameter of its query. */
+                        when?: {
+                            headers?: ({
+                                /** @description One of `exact` and `startsWith`. */
+                                name?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                                /** @description One of `exact` and `startsWith`. */
+                                value?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                            query?: ({
+                                /** @description One of `exact` and `startsWith`. */
+                                name?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                                /** @description One of `exact` and `startsWith`. */
+                                value?: {
+                                    exact?: string;
+                                    startsWith?: string;
+                                } & {
+                                    [key: string]: unknown;
+                                };
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[];
                 } & {
                     [key: string]: unknown;
                 };

@@ -76,25 +76,27 @@ export async function changeNetwork(
   assertMayNarrow(caller)
   const { db, config, egress, environments, backends, networks } = runtime
   const { environmentId } = sandbox
-  const change = (before: SandboxNetwork) => {
-    const { own = {}, ...rest } = before
-    const rules = mergeRules(request, own)
-    return { ...rest, ...(rules && { own: rules }) }
-  }
   if (backends.get(sandbox.backend)?.egress !== 'own') {
-    const network = change(sandbox.network)
+    const network = mergeNetwork(sandbox.network, request)
     saveNetwork(db, sandbox.id, network)
     egress.refresh(environmentId)
     return { ...sandbox, network }
   }
   return await networks.inTurn(environmentId, async () => {
-    const network = change(findNetwork(db, environmentId) ?? sandbox.network)
+    const network = mergeNetwork(findNetwork(db, environmentId) ?? sandbox.network, request)
     const environment = await environments.get(sandbox)
     await environment.setNetwork?.({ mode: config.network, layers: networkLayers(network) })
     await writeWhenFree(db, () => saveNetwork(db, sandbox.id, network))
     egress.refresh(environmentId)
     return { ...sandbox, network }
   })
+}
+
+/** A sandbox's network with the lists of its own that a request replaces. Throws invalid_request. */
+export function mergeNetwork(before: SandboxNetwork, request: NetworkRequest): SandboxNetwork {
+  const { own = {}, ...rest } = before
+  const rules = mergeRules(request, own)
+  return { ...rest, ...(rules && { own: rules }) }
 }
 
 /** As the sandbox's detail shows it: what the lists come to, and how often it was decided by them. */
@@ -127,8 +129,8 @@ function mergeRules(request: NetworkRequest, before: NetworkRules, prefix = ''):
   return allow || deny ? { ...(allow && { allowOut: allow }), ...(deny && { denyOut: deny }) } : undefined
 }
 
-/** An end user's token would open what the app had closed. */
-function assertMayNarrow({ token }: Caller): void {
+/** An end user's token would open what the app had closed. Throws forbidden. */
+export function assertMayNarrow({ token }: Caller): void {
   if (token) throw new ApiError('forbidden', 'A token cannot set the network rules of a sandbox.')
 }
 

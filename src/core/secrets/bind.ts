@@ -86,6 +86,47 @@ export function bindCopy(
   }
 }
 
+export interface Rebinding {
+  backend: string
+  /** What the sandbox has. */
+  former?: readonly KeptBinding[] | undefined
+  /** What it is to have in their place. */
+  bindings: readonly SecretBinding[]
+  envs: Readonly<Record<string, string>>
+}
+
+/**
+ * Gives a sandbox other bindings, and its variables the placeholders of these. A binding that it has already stays as it is, and a secret
+ * keeps its placeholder in the same variable, so that programs which have read it go on. Throws as `bindSecrets` does.
+ */
+export function rebindSecrets(
+  runtime: Pick<Runtime, 'db' | 'backends'>,
+  caller: Caller,
+  { backend, former = [], bindings, envs }: Rebinding,
+): { secrets: KeptBinding[]; envs: Record<string, string> } {
+  const keptOf = (binding: SecretBinding) =>
+    former.find(({ placeholder: _, ...each }) => isDeepStrictEqual(each, binding))
+  const { secrets } = bindSecrets(
+    runtime,
+    caller,
+    backend,
+    [],
+    bindings.filter(binding => !keptOf(binding)),
+  )
+  const fresh = secrets.map(binding => {
+    const same = former.find(each => each.secret === binding.secret && isDeepStrictEqual(each.as, binding.as))
+    return same?.placeholder === undefined ? binding : { ...binding, placeholder: same.placeholder }
+  })
+  const all = bindings.flatMap(binding => keptOf(binding) ?? fresh.find(each => isSame(each, binding)) ?? [])
+  const placeholders = new Set(former.map(({ placeholder }) => placeholder))
+  const others = Object.entries(envs).filter(([, value]) => !placeholders.has(value))
+  const kept = Object.entries(envs).filter(([, value]) => all.some(({ placeholder }) => placeholder === value))
+  return { secrets: all, envs: { ...Object.fromEntries([...others, ...kept]), ...variablesOf(fresh) } }
+}
+
+const isSame = ({ placeholder: _, ...kept }: KeptBinding, binding: SecretBinding): boolean =>
+  isDeepStrictEqual(kept, binding)
+
 export interface CopiedBindings {
   /** The backend of the copy. */
   backend: string
@@ -116,7 +157,7 @@ export function namesOfSecrets({ network: { secrets = [] } }: Pick<Sandbox, 'net
 /**
  * A caller who binds a secret to a host of their own learns it. Throws forbidden for a token, and for a key without the scope.
  */
-function assertMayBind(caller: Caller): void {
+export function assertMayBind(caller: Caller): void {
   if (caller.token) throw new ApiError('forbidden', 'A token cannot bind secrets: use an API key.')
   assertScope(caller, ['secrets'])
 }

@@ -25,10 +25,12 @@ export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Tru
   const known = new Map<string, string>()
   const inTurn = createKeyedLock()
 
-  const put = (environment: Environment) =>
+  /** Each environment that has the variables of its secrets, as it is without them: what is put into it is put by that. */
+  const bare = new WeakMap<Environment, Environment>()
+
+  const put = (environment: Environment, bound = secretsOf(environment.id)) =>
     inTurn(environment.id, async () => {
       const { id, files } = environment
-      const bound = secretsOf(id)
       const hosts = knownHostsOf(bound)
       if (hosts !== (known.get(id) ?? '')) {
         await files.write(KNOWN_HOSTS_FILE, Buffer.from(hosts))
@@ -68,7 +70,7 @@ export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Tru
       const agent = bound.some(isSsh) ? await openAgent(environment) : {}
       return { ...options, env: { ...variablesOf(bound, certificatePem !== undefined), ...agent, ...options.env } }
     }
-    return withMembers(environment, {
+    const bound = withMembers(environment, {
       spawn: async options => await environment.spawn(await withVariables(options)),
       ...(processes && {
         processes: withMembers(processes, {
@@ -76,6 +78,8 @@ export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Tru
         }),
       }),
     })
+    bare.set(bound, environment)
+    return bound
   }
 
   return {
@@ -84,6 +88,7 @@ export function createTrust({ secretsOf, certificatePem, log }: TrustParts): Tru
       await put(environment)
       return bind(environment)
     },
+    install: (environment, bound) => put(bare.get(environment) ?? environment, bound),
     bind: environment => (secretsOf(environment.id).length === 0 ? environment : bind(environment)),
     secretsOf(environmentId, pass) {
       const lent = loans.find(environmentId, pass)

@@ -73,9 +73,11 @@ const Binding = Type.Object(
     as: Type.Object({}, { additionalProperties: true }),
     methods: Type.Optional(Type.Array(Type.String())),
     paths: Type.Optional(Type.Array(Type.String())),
+    when: Type.Optional(Type.Object({}, { additionalProperties: true })),
   },
   { title: 'SecretBinding' },
 )
+const Secrets = nullable(Type.Array(Binding, { description: 'What its programs may use. Null for a token.' }))
 
 const Kind = nullable(
   Type.String({ description: '`namespaces`, `container`, `gvisor` or `microvm`, the weakest first. Null: unknown.' }),
@@ -117,10 +119,12 @@ const Sandbox = Type.Object(
     isolation: Type.Object({ kind: Kind, details: Type.Array(Type.String(), { description: 'What confines it.' }) }),
     limits: Limits,
     network: Network,
-    secrets: nullable(Type.Array(Binding, { description: 'What its programs may use. Null for a token.' })),
+    secrets: Secrets,
   },
   { title: 'Sandbox' },
 )
+
+const ChangedSandbox = Type.Object({ ...summary, network: Network, secrets: Secrets }, { title: 'ChangedSandbox' })
 
 const CreatedSandbox = Type.Object(
   { id: Type.String(), sandboxId: Type.String(), status: Type.String(), createdAt: Timestamp },
@@ -172,9 +176,12 @@ export const sandboxOperations: Operations = {
   },
   'PATCH /v1/sandboxes/:sandboxId': {
     id: 'changeSandbox',
-    summary: 'Changes what a sandbox reaches, at once',
+    summary: 'Changes what a sandbox reaches, and which secrets it may use, at once',
+    description:
+      '`secrets` takes the place of all bindings, those of the agent too, and wants a key with the scope `secrets`. Commands that begin later have their variables.',
     tag: 'Sandboxes',
-    answers: { 200: answer(Type.Object({ ...summary, network: Network }, { title: 'ChangedSandbox' })) },
+    answers: { 200: answer(ChangedSandbox) },
+    errors: ['conflict'],
   },
   'GET /v1/sandboxes/:sandboxId/network/decisions': {
     id: 'listNetworkDecisions',

@@ -6,6 +6,7 @@ import { IsolationClass } from '../../core/agents/agent-files.ts'
 import { stopSandbox } from '../../core/chat/stop-sandbox.ts'
 import { visibleThreadPages } from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
+import { changeBindings } from '../../core/sandboxes/change-bindings.ts'
 import { classOf } from '../../core/sandboxes/choose-backend.ts'
 import type { CreateStep, OnCreateStep } from '../../core/sandboxes/create-steps.ts'
 import { describeSecrets } from '../../core/sandboxes/describe-secrets.ts'
@@ -13,7 +14,7 @@ import { listDecisions } from '../../core/sandboxes/network-decisions.ts'
 import { changeNetwork, describeNetwork } from '../../core/sandboxes/networks.ts'
 import { createSandbox, getSandbox, listVisibleSandboxes, removeSandbox } from '../../core/sandboxes/sandboxes.ts'
 import { findVariableNames } from '../../core/sandboxes/variable-names.ts'
-import { Bindings } from '../../core/secrets/bindings.ts'
+import { Bindings, readBindings } from '../../core/secrets/bindings.ts'
 import { createFromSnapshot } from '../../core/snapshots/create-from-snapshot.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
@@ -79,10 +80,11 @@ const CreateSandbox = Type.Object({
   isolation: Type.Optional(IsolationClass),
 })
 
-/** Null removes a list. */
+/** Null removes a list. `secrets` takes the place of all bindings. */
 const ChangeSandbox = Type.Object({
   networkAllowOut: Type.Optional(Type.Union([Rules, Type.Null()])),
   networkDenyOut: Type.Optional(Type.Union([Rules, Type.Null()])),
+  secrets: Type.Optional(Bindings),
 })
 
 const Page = Type.Object({
@@ -150,8 +152,16 @@ export const sandboxRoutes = (runtime: Runtime) =>
       '/:sandboxId',
       async ({ request, params: { sandboxId }, body }) => {
         const caller = getCaller(request)
-        const sandbox = await changeNetwork(runtime, caller, getSandbox(runtime, caller, sandboxId), body)
-        return { ...(await summary(runtime, sandbox)), network: describeNetwork(runtime, sandbox) }
+        const { secrets, ...rules } = body
+        const before = getSandbox(runtime, caller, sandboxId)
+        const sandbox = secrets
+          ? await changeBindings(runtime, caller, before, { ...rules, bindings: readBindings('secrets', secrets) })
+          : await changeNetwork(runtime, caller, before, rules)
+        return {
+          ...(await summary(runtime, sandbox)),
+          network: describeNetwork(runtime, sandbox),
+          secrets: describeSecrets(caller, sandbox) ?? null,
+        }
       },
       { params: SandboxParams, ...json(ChangeSandbox) },
     )
