@@ -5,6 +5,7 @@ import { rulesOf } from './network.ts'
 import { createPlace } from './place.ts'
 import { createPorts } from './ports.ts'
 import { createRestricted } from './restricted.ts'
+import { createTransformations, forgetTransformations, mayBind } from './transformations.ts'
 
 export interface SessionOptions {
   /** The sandbox's id. */
@@ -20,9 +21,14 @@ export async function openSession(
   server: Server,
   { id, ports, isOwned, signal }: SessionOptions,
 ): Promise<HarnessV1NetworkSandboxSession> {
-  const found = await server.json<{ id: string; cwd: string }>('GET', `/sandboxes/${encodeURIComponent(id)}`, {
-    signal,
-  })
+  const [found, mayTransform] = await Promise.all([
+    server.json<{ id: string; cwd: string; provider: string }>('GET', `/sandboxes/${encodeURIComponent(id)}`, {
+      signal,
+    }),
+    mayBind(server, signal),
+  ])
+  // Sandboxes on E2B reach the network by themselves. Where there is no way, harnesses look for another one.
+  const transforms = mayTransform && found.provider !== 'e2b'
   const place = createPlace(server, found)
   const end = async (method: string, path: string) => {
     if (!isOwned) return
@@ -47,8 +53,12 @@ export async function openSession(
     setNetworkPolicy: async policy => {
       await server.request('PATCH', place.path, { body: rulesOf(policy) })
     },
+    ...(transforms && createTransformations(place)),
     stop: () => end('POST', '/stop'),
-    destroy: () => end('DELETE', ''),
+    destroy: async () => {
+      await end('DELETE', '')
+      if (transforms && isOwned) await forgetTransformations(place)
+    },
     restricted: () => restricted,
   }
 }

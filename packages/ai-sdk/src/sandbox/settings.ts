@@ -3,7 +3,7 @@ import { createServer, type Server } from '../server.ts'
 interface Connection {
   /** Where the server is, as `https://threadbox.example.com`. */
   baseUrl: string
-  /** A key with the scope `sandboxes`. */
+  /** A key with the scope `sandboxes`; with `secrets` too, harnesses can keep their credentials out of the sandbox. */
   apiKey: string
   /**
    * The ports inside that adapters may use; those with a bridge take the first one. Any port of a sandbox can be opened, so these are
