@@ -179,6 +179,13 @@ test('as many network rules as there may be, each within the others, hold nobody
   expect([status, body.message]).toEqual([400, 'denyOut: too many parts of it are allowed'])
 })
 
+test('a create that wants ports with TLS inside is refused in words, and not taken for one without', async () => {
+  const body = { templateID: 'base', network: { httpsPorts: [3000] } }
+  const refused = await call(options, 'POST', '/sandboxes', body)
+  expect([refused.status, refused.body.message]).toEqual([400, 'network.httpsPorts: this server does not have that'])
+  expect((await call(options, 'POST', '/sandboxes', { ...body, network: { httpsPorts: [] } })).status).toBe(201)
+})
+
 test('figures are told of the time that is asked for', async () => {
   const { sandboxID: id } = await create()
   await app.shell(readE2bId(id)!, 'true')

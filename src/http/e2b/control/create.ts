@@ -9,10 +9,8 @@ const maskedHost = /^(?:\$\{PORT\}|[A-Za-z0-9.:[\]_-]){1,300}$/
 /** Reads a client's request for a new sandbox. Throws invalid_request for features that this server does not have. */
 export function readCreate(body: CreateSandbox, defaultSeconds: number): E2bRequest {
   const { network, autoPause, autoResume, metadata = {}, envVars: envs = {} } = body
-  for (const name of ['volumeMounts', 'iam', 'mcp'] as const) {
-    const value = body[name]
-    if (value != null && !(Array.isArray(value) && value.length === 0)) throw missing(name)
-  }
+  for (const name of ['volumeMounts', 'iam', 'mcp'] as const) if (isAsked(body[name])) throw missing(name)
+  if (isAsked(network?.httpsPorts)) throw missing('network.httpsPorts')
   const mask = network?.maskRequestHost ?? undefined
   if (mask !== undefined && !maskedHost.test(mask)) throw wrong('network.maskRequestHost', 'must be a host name')
   return {
@@ -39,6 +37,8 @@ export function readRules(wish: ChangeNetwork) {
     allowInternetAccess: access ?? undefined,
   })
 }
+
+const isAsked = (value: unknown): boolean => value != null && !(Array.isArray(value) && value.length === 0)
 
 const wrong = (field: string, what: string) => new ApiError('invalid_request', `${field}: ${what}`, { field })
 const missing = (field: string) => wrong(field, 'this server does not have that')

@@ -42,6 +42,7 @@ export const CreateSandbox = Type.Object(
             ...Network,
             allowPublicTraffic: nullable(Type.Boolean()),
             maskRequestHost: Type.Optional(Type.Union([Type.String({ maxLength: 300 }), Type.Null()])),
+            httpsPorts: Type.Optional(Type.Unknown()),
           },
           lenient,
         ),
