@@ -66,7 +66,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
     try {
       const kept = snapshot !== undefined && (await findDockerSnapshot(engine, dataDirectory, snapshot))
       const image = kept || (spec.image ?? options.image)
-      const runtime = kept ? kept.runtime : pickRuntime(runtimes, spec.runtime)
+      const runtime = kept ? kept.runtime : pickRuntime(runtimes, spec)
       const dependencies = { ...installation, engine, images, engineLimits }
       const container = await createContainer(dependencies, id, {
         image,
@@ -123,6 +123,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   return {
     name: 'docker',
     isolation: isolationOf(runtimes[0]),
+    isolationOf: spec => isolationOf(pickRuntime(runtimes, spec)),
     egress: 'proxy',
     async check() {
       const dataId = await dataDirectoryId.makeIfOwn()

@@ -10,7 +10,7 @@ import { findImage } from './image.ts'
 import type { CreatedWith } from './labels.ts'
 import type { JoinedGuest } from './redirect.ts'
 import { removeContainer } from './remove-container.ts'
-import { findRuntimeArgs, isolationOf } from './runtime.ts'
+import { assertRuntime, findRuntimeArgs, isolationOf } from './runtime.ts'
 import { startContainer, stopContainer } from './start.ts'
 
 const required = true
@@ -40,7 +40,10 @@ export async function probeEngine(
     return [reached, failed('platform', problem, 'Run the server on a machine like that of the engine.')]
   }
   try {
-    return [reached, await limitCheck(dependencies), ...(await containerChecks(dependencies, image, runtimes[0]))]
+    const [first, ...others] = runtimes
+    const checks = await containerChecks(dependencies, image, first)
+    for (const each of others) checks.push(...(await furtherRuntime(dependencies, image, each)))
+    return [reached, await limitCheck(dependencies), ...checks]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -61,6 +64,13 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
   const { engine } = dependencies
   const present = (await findImage(engine, image)) ? image : await findAnyImage(engine)
   const name = 'containers'
+  if (runtime !== undefined) {
+    try {
+      await assertRuntime(engine, runtime)
+    } catch (error) {
+      return [failed('runtime', error, `Name it in the engine's daemon.json and restart the engine.`)]
+    }
+  }
   if (present === undefined) {
     const detail = `not tried, the engine has no image yet: the first sandbox pulls ${image}`
     return [{ name, ok: true, required: false, detail }]
@@ -85,6 +95,21 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
   } finally {
     await removeContainer(engine, containerName(id))
   }
+}
+
+/** A runtime beside the first, for sandboxes that name it or ask for its class: without it the others are made. */
+async function furtherRuntime(dependencies: ContainerDependencies, image: string, runtime: string): Promise<Check[]> {
+  const checks = await containerChecks(dependencies, image, runtime)
+  const isOfRuntime = ({ name, ok, required }: Check) => name === 'runtime' || (required && !ok)
+  return checks
+    .filter(each => isOfRuntime(each))
+    .map(({ required, name, ...each }) => ({
+      ...each,
+      name: `runtime ${runtime}`,
+      required: false,
+      // What it only has less of keeps no sandbox from being made.
+      ...(required && { isolation: isolationOf(runtime) }),
+    }))
 }
 
 /** What is not sure on a runtime of choice: that files outlive a stop of their container, and that its cgroups are used. */

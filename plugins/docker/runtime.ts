@@ -1,5 +1,5 @@
 import { ApiError } from '../../src/errors.ts'
-import type { Isolation } from '../../src/plugin-api/index.ts'
+import type { EnvironmentSpec, Isolation } from '../../src/plugin-api/index.ts'
 import { objectOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 
@@ -10,9 +10,19 @@ const gvisor = /^(runsc|gvisor)(?![a-z])/
 export const isolationOf = (runtime: string | undefined): Isolation =>
   runtime !== undefined && gvisor.test(runtime) ? 'gvisor' : 'container'
 
-/** The runtime of a new container: what was asked for, which must be among `offered`, else the first of these. Throws invalid_request. */
-export function pickRuntime(offered: readonly string[], asked: string | undefined): string | undefined {
-  if (asked === undefined) return offered[0]
+/** No runtime of an engine is weaker than a container. */
+const isEnough = (isolation: Isolation, least: Isolation | undefined): boolean =>
+  least === undefined || least === 'namespaces' || least === 'container' || least === isolation
+
+/**
+ * The runtime of a new container: what was asked for, which must be among `offered`, else the first of these that isolates as strongly
+ * as asked, else the first of all. Throws invalid_request.
+ */
+export function pickRuntime(
+  offered: readonly string[],
+  { runtime: asked, isolation: least }: Pick<EnvironmentSpec, 'runtime' | 'isolation'>,
+): string | undefined {
+  if (asked === undefined) return offered.find(each => isEnough(isolationOf(each), least)) ?? offered[0]
   if (offered.includes(asked)) return asked
   const list = offered.length === 0 ? 'it offers none' : `it offers ${offered.join(', ')}`
   throw new ApiError('invalid_request', `The runtime ${asked} is not one of this server's: ${list} (--docker-runtime).`)

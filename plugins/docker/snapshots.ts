@@ -15,6 +15,7 @@ import { isConflict, isMissing, unavailable } from './failure.ts'
 import { findImage } from './image.ts'
 import { type KeptCopy, readCopy, toVolumeFile } from './kept-copy.ts'
 import { labels } from './labels.ts'
+import { isolationOf } from './runtime.ts'
 
 /** Images of snapshots have a name of this repository, with the id as the tag. */
 const REPOSITORY = 'threadbox-snapshot'
@@ -64,6 +65,11 @@ export const createDockerSnapshots = (
       throw signal?.aborted ? error : unavailable('The snapshot could not be taken', error)
     }
   },
+  async isolationOf(snapshotId) {
+    const directory = directoryOf(dataDirectory, snapshotId)
+    if (!existsSync(directory)) throw noFiles()
+    return isolationOf((await readCopy(directory)).createdWith.runtime)
+  },
   async remove(snapshotId) {
     const directory = directoryOf(dataDirectory, snapshotId)
     await removeDrafts(dataDirectory)
@@ -74,6 +80,8 @@ export const createDockerSnapshots = (
   },
 })
 
+const noFiles = () => new ApiError('not_found', 'The snapshot has no files any more.')
+
 /** What a container begins with that is made of a snapshot. Throws not_found. */
 export async function findDockerSnapshot(
   engine: DockerEngine,
@@ -82,7 +90,7 @@ export async function findDockerSnapshot(
 ): Promise<ContainerOrigin> {
   const directory = directoryOf(dataDirectory, snapshotId)
   const image = existsSync(directory) ? await findImage(engine, imageOf(snapshotId)) : undefined
-  if (!image) throw new ApiError('not_found', 'The snapshot has no files any more.')
+  if (!image) throw noFiles()
   const { createdWith, env, volumes } = await readCopy(directory)
   const archives = volumes.map((path, index) => ({ path, archive: join(directory, toVolumeFile(index)) }))
   const { image: name, runtime } = createdWith

@@ -1,5 +1,6 @@
 import { version } from '../../package.json'
 import type { Runtime } from '../core/runtime.ts'
+import { describeClasses } from '../core/sandboxes/choose-backend.ts'
 import { listAgents } from '../db/agents.ts'
 
 /** How many agents are named. */
@@ -7,7 +8,7 @@ const SHOWN = 20
 
 /** Describes the running server in a few lines, for the person who started it. */
 export function startSummary({ config, db, backends, gateway }: Runtime, teamId: string): string[] {
-  const isolationOf = (name: string) => backends.get(name)?.isolation ?? 'unknown'
+  const isolationOf = (name: string) => describeClasses(backends.get(name))
   const agents = listAgents(db, teamId).map(({ slug }) => slug)
   const model = gateway.defaultModel ?? "none yet: set a provider's key, such as ANTHROPIC_API_KEY, or --model"
   const rows = [

@@ -1,4 +1,4 @@
-import type { Isolation } from '../plugin-api/index.ts'
+import type { Backend, Isolation } from '../plugin-api/index.ts'
 
 /** The weakest first. */
 export const isolations = ['namespaces', 'container', 'gvisor', 'microvm'] as const satisfies readonly Isolation[]
@@ -12,3 +12,9 @@ export const isAtLeast = (isolation: Isolation, least: Isolation): boolean =>
 /** Undefined when nothing is asked for. */
 export const strongestOf = (...asked: readonly (Isolation | undefined)[]): Isolation | undefined =>
   isolations.findLast(each => asked.includes(each))
+
+/** The classes that environments of a backend can have: first that of one that asks for nothing, then stronger ones. */
+export const classesOf = (backend: Pick<Backend, 'isolation' | 'isolationOf'>): Isolation[] => {
+  const asked = isolations.map(isolation => backend.isolationOf?.({ isolation }) ?? backend.isolation)
+  return [...new Set([backend.isolation, ...asked])]
+}

@@ -22,6 +22,8 @@ export interface Check {
   required: boolean
   detail: string
   remedy?: string
+  /** It is about sandboxes of this class alone, which cannot be made while it fails; the backend makes others. Never with `required`. */
+  isolation?: Isolation
 }
 
 /** What a backend does while it makes an environment, for the client that waits for it. */
@@ -45,6 +47,8 @@ export interface EnvironmentSpec {
   runtime?: string
   /** The same on e2b. */
   template?: string
+  /** It is isolated at least so. Given only to a backend with `isolationOf`, which said that it can be. */
+  isolation?: Isolation
   /** Its files are those of this snapshot, which the same backend took. `base`, `image` and `template` are absent then. */
   snapshot?: string
   limits: Limits
@@ -74,7 +78,13 @@ export interface EnvironmentSpec {
  */
 export interface Backend {
   readonly name: string
+  /** How an environment is isolated whose spec asks for nothing. */
   readonly isolation: Isolation
+  /**
+   * The class that an environment of this spec would have, which may be weaker than what the spec asks for. Makes nothing. Throws
+   * an ApiError for a `runtime` that is not offered here. Absent: each has `isolation`.
+   */
+  isolationOf?(spec: Pick<EnvironmentSpec, 'runtime' | 'isolation'>): Isolation
   /**
    * How environments reach the network. `proxy` (default): only through the server's proxy, at 127.0.0.1:3128 inside.
    * `own`: by themselves, under `EnvironmentSpec.network`.

@@ -1,3 +1,5 @@
+import type { Isolation } from './isolation.ts'
+
 /**
  * How one disk was made of another. `reflink`: the file system shares blocks until they are written. `layers`: what was there is
  * shared, read-only, below what is written. `copy`: all was copied.
@@ -26,6 +28,8 @@ export interface Snapshots {
    * rejected call leaves nothing, also one that was aborted.
    */
   take(environmentId: string, snapshotId: string, signal?: AbortSignal): Promise<TakenSnapshot>
+  /** The class of an environment that is made of the snapshot. Throws not_found for one without files. Absent: that of the backend. */
+  isolationOf?(snapshotId: string): Promise<Isolation>
   /**
    * Idempotent. False: environments or snapshots share its files, so they stay; to be called again when one of those is gone. It
    * waits for nobody: an environment that is being made of it counts as one that shares its files.

@@ -9,7 +9,7 @@ const shapes = {
     isolation: ['namespaces', 'container', 'gvisor', 'microvm'],
     'egress?': ['proxy', 'own'],
     ...{ check: 'function', create: 'function', open: 'function', list: 'function', close: 'function' },
-    'claimSpare?': 'function',
+    ...{ 'claimSpare?': 'function', 'isolationOf?': 'function' },
   },
   engine: { name: 'string', run: 'function' },
   environment: {

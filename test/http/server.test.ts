@@ -8,7 +8,13 @@ test('the operator sees the server, its machine and its settings, without secret
   const { status, body } = await app.ask('GET', '/v1/server')
   expect(status).toBe(200)
   expect(body.machine.memoryBytes).toBeGreaterThan(body.machine.availableMemoryBytes)
-  expect(body.backends).toContainEqual({ name: 'nsjail', isolation: 'namespaces', isDefault: true, takesNew: true })
+  expect(body.backends).toContainEqual({
+    name: 'nsjail',
+    isolation: 'namespaces',
+    isolations: ['namespaces'],
+    isDefault: true,
+    takesNew: true,
+  })
   const setting = (name: string) => body.settings.find((each: { name: string }) => each.name === name)
   expect(setting('memory-mb')).toMatchObject({ value: '512', source: 'flag' })
   expect(setting('processes')).toMatchObject({ value: '512', source: 'default' })

@@ -2307,6 +2307,8 @@ export interface components {
                 name: string;
                 /** @description `namespaces`, `container`, `gvisor` or `microvm`: the weakest first. */
                 isolation: string;
+                /** @description All that its sandboxes can have: first that of one that asks for nothing. */
+                isolations: string[];
                 isDefault: boolean;
                 /** @description New sandboxes may go there. */
                 takesNew: boolean;
@@ -2334,6 +2336,8 @@ export interface components {
             required: boolean;
             detail: string;
             remedy?: string;
+            /** @description It is about sandboxes of this class alone, which cannot be made while it fails. */
+            isolation?: string;
         } & {
             [key: string]: unknown;
         };

@@ -60,7 +60,7 @@ export function Machine() {
           <dd>
             {backends
               .filter(({ takesNew }) => takesNew)
-              .map(({ name, isolation }) => `${name} (${isolation})`)
+              .map(({ name, isolations }) => `${name} (${isolations.join(' or ')})`)
               .join(', ')}
           </dd>
         </div>

@@ -45,14 +45,15 @@ type Described = { description: JsonObject; problem?: never } | { description?: 
 export async function inspectBundle(runtime: Runtime, inspection: Inspection, signal: AbortSignal): Promise<Inspected> {
   const { db, config, environments, networks, egress } = runtime
   const { env, sandbox } = inspection
-  const place = { backend: chooseBackend(runtime, inspection.isolation), environmentId: newId('env') }
+  const chosen = chooseBackend(runtime, sandbox, inspection.isolation)
+  const place = { backend: chosen.backend, environmentId: newId('env') }
   await assertReady(runtime, place.backend)
   const network = { own: { allowOut: [] } }
   await writeWhenFree(db, () => beginEnvironment(db, place))
   const environment = await environments.create({
     ...(sandbox && pickStart(sandbox)),
+    ...chosen,
     id: place.environmentId,
-    backend: place.backend,
     limits: withoutZeroLimits(config.limits),
     env,
     network: { mode: 'none', layers: [] },

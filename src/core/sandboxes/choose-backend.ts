@@ -1,39 +1,58 @@
 import { ApiError } from '../../errors.ts'
-import { isAtLeast, strongestOf } from '../../model/isolation.ts'
+import type { AgentSandbox } from '../../model/agent.ts'
+import { classesOf, isAtLeast, strongestOf } from '../../model/isolation.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
-import type { Environment, Isolation } from '../../plugin-api/index.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Backend, Environment, Isolation } from '../../plugin-api/index.ts'
+import type { EnvironmentStart, Runtime } from '../runtime.ts'
 
 type Backends = Pick<Runtime, 'config' | 'backends'>
 
 /**
- * Chooses the backend of a new sandbox: the first of the server's that isolates at least as strongly as all of `asked`. Throws
- * conflict that says what the server has.
+ * Chooses the backend of a new sandbox: the first of the server's that isolates at least as strongly as all of `asked`. Gives
+ * `isolation` too where that backend isolates more weakly unless it is asked. Throws conflict that says what the server has, and
+ * invalid_request for a runtime that the backend does not offer.
  */
-export function chooseBackend(runtime: Backends, ...asked: readonly (Isolation | undefined)[]): string {
+export function chooseBackend(
+  runtime: Backends,
+  { runtime: chosen }: Pick<AgentSandbox, 'runtime'> = {},
+  ...asked: readonly (Isolation | undefined)[]
+): Pick<EnvironmentStart, 'backend' | 'isolation'> {
   const { config, backends } = runtime
   const least = strongestOf(...asked)
-  if (least === undefined) return config.backend
-  const name = config.backends.find(each => {
-    const backend = backends.get(each)
-    return backend && isAtLeast(backend.isolation, least)
-  })
-  if (name === undefined) throw tooWeak(least, `this server has ${listClasses(runtime)}`)
-  return name
-}
-
-/** Throws conflict for a backend, or one of its environments, that isolates more weakly than asked for. */
-export function assertIsolation(
-  runtime: Backends,
-  place: { backend: string; environment?: Environment },
-  ...asked: readonly (Isolation | undefined)[]
-): void {
-  const least = strongestOf(...asked)
-  const isolation = isolationOf(runtime, place)
-  if (least === undefined || (isolation && isAtLeast(isolation, least))) return
+  const spec = chosen === undefined ? {} : { runtime: chosen }
+  for (const name of config.backends) {
+    const backend = backends.get(name)
+    if (!backend) continue
+    const isolation = classIn(backend, spec)
+    if (least === undefined || isAtLeast(isolation, least)) return { backend: name }
+    if (isAtLeast(classIn(backend, { ...spec, isolation: least }), least)) return { backend: name, isolation: least }
+  }
+  if (least === undefined) return { backend: config.backend }
   throw tooWeak(
     least,
-    `${place.backend} has ${isolation ?? 'none that is known'}, and this server has ${listClasses(runtime)}`,
+    `${chosen === undefined ? '' : `the agent's runtime is ${chosen}, and `}this server has ${listClasses(runtime)}`,
+  )
+}
+
+/** The isolation of what a backend makes of a spec. */
+const classIn = (backend: Backend, spec: Pick<EnvironmentStart, 'runtime' | 'isolation'>): Isolation =>
+  backend.isolationOf?.(spec) ?? backend.isolation
+
+/** Throws conflict for an environment, or for what a backend makes of a snapshot, that isolates more weakly than asked for. */
+export async function assertIsolation(
+  runtime: Backends,
+  place: { backend: string; environment?: Environment; snapshot?: string },
+  ...asked: readonly (Isolation | undefined)[]
+): Promise<void> {
+  const least = strongestOf(...asked)
+  if (least === undefined) return
+  const { snapshots } = runtime.backends.get(place.backend) ?? {}
+  const ofSnapshot = place.snapshot === undefined ? undefined : await snapshots?.isolationOf?.(place.snapshot)
+  const isolation = ofSnapshot ?? isolationOf(runtime, place)
+  if (isolation && isAtLeast(isolation, least)) return
+  throw tooWeak(
+    least,
+    `${place.backend} has ${isolation ?? 'none that is known'}${ofSnapshot ? ' for it' : ''}, and this server has ${listClasses(runtime)}`,
   )
 }
 
@@ -41,7 +60,7 @@ export function assertIsolation(
 export async function assertReady({ readyBackends, backends }: Runtime, name: string): Promise<void> {
   const trouble = await readyBackends.troubleOf(name)
   if (trouble === undefined) return
-  const isolation = backends.get(name)?.isolation ?? 'unknown'
+  const isolation = describeClasses(backends.get(name))
   throw new ApiError('sandbox_unavailable', `The backend ${name} (${isolation}) is not ready: ${trouble}.`)
 }
 
@@ -60,8 +79,12 @@ export const classOf = (
   sandbox: Pick<Sandbox, 'backend' | 'isolation'>,
 ): Isolation | null => sandbox.isolation ?? isolationOf(runtime, sandbox) ?? null
 
+/** Names the classes of isolation that a backend has, in a few words. */
+export const describeClasses = (backend: Backend | undefined): string =>
+  backend ? classesOf(backend).join(' or ') : 'unknown'
+
 const tooWeak = (least: Isolation, why: string) =>
   new ApiError('conflict', `isolation: ${least} or stronger is asked for; ${why}`, { field: 'isolation' })
 
 const listClasses = ({ config, backends }: Backends): string =>
-  config.backends.map(name => `${backends.get(name)?.isolation ?? 'unknown'} (${name})`).join(', ')
+  config.backends.map(name => `${describeClasses(backends.get(name))} (${name})`).join(', ')

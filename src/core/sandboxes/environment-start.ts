@@ -6,13 +6,14 @@ import type { EnvironmentStart } from '../runtime.ts'
 
 /** The settings of a new environment of an agent; without an agent, those of the configuration alone. */
 export function toStart(
-  { backend, limits: most }: Pick<Config, 'backend' | 'limits'>,
+  { backend, isolation, limits: most }: Pick<Config, 'backend' | 'limits'> & Pick<EnvironmentStart, 'isolation'>,
   agent?: Pick<Agent, 'sandbox' | 'deploymentId' | 'operatorLimits'>,
 ): EnvironmentStart {
   if (!agent) return { backend, limits: withoutZeroLimits(most) }
   const { sandbox, deploymentId, operatorLimits = {} } = agent
   const own = deploymentId === undefined ? sandbox.limits : capLimits(sandbox.limits, most, operatorLimits)
-  return { backend, limits: withoutZeroLimits({ ...most, ...own }), ...pickStart(sandbox) }
+  const limits = withoutZeroLimits({ ...most, ...own })
+  return { backend, limits, ...pickStart(sandbox), ...(isolation && { isolation }) }
 }
 
 /**

@@ -72,8 +72,9 @@ export async function createSandbox(
   })
   try {
     const agent = getAgent(runtime, caller, request.agent)
-    backend = chooseBackend(runtime, agent.sandbox.isolation, request.isolation)
-    const make = { ...request, agent, backend, id }
+    const chosen = chooseBackend(runtime, agent.sandbox, agent.sandbox.isolation, request.isolation)
+    backend = chosen.backend
+    const make = { ...request, agent, chosen, id }
     const { sandbox, isSpare } = await makeSandbox(runtime, caller, make, signal, onStep)
     const { id: sandboxId, environmentId, agentSlug } = sandbox
     const made = { sandboxId, environmentId, agentSlug, isSpare, ...namesOfSecrets(sandbox) }
@@ -86,14 +87,21 @@ export async function createSandbox(
   }
 }
 
+interface NewSandbox {
+  id: string
+  agent: Agent
+  chosen: ReturnType<typeof chooseBackend>
+}
+
 async function makeSandbox(
   runtime: Runtime,
   caller: Caller,
-  { id, agent, backend, ...request }: Omit<SandboxRequest, 'agent'> & { id: string; agent: Agent; backend: string },
+  { id, agent, chosen, ...request }: Omit<SandboxRequest, 'agent'> & NewSandbox,
   signal?: AbortSignal,
   onStep?: OnCreateStep,
 ): Promise<{ sandbox: Sandbox; isSpare: boolean }> {
   const { db, config, networks, trust, egress, bundles } = runtime
+  const { backend } = chosen
   assertFreeName(runtime, caller, request.name)
   using _place = runtime.teamLimits.holdSandbox(caller.teamId)
   const defaults = agent.sandbox
@@ -112,7 +120,10 @@ async function makeSandbox(
   const network = { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) }
   const files = { ...defaults.files, ...request.files }
   const commands = [...defaults.setup, ...(request.setup ?? [])]
-  const start = { ...toStart({ ...config, backend }, agent), ...(request.base !== undefined && { base: request.base }) }
+  const start = {
+    ...toStart({ ...config, ...chosen }, agent),
+    ...(request.base !== undefined && { base: request.base }),
+  }
   assertLimits(start.limits)
   await assertReady(runtime, backend)
   void onStep?.({ type: 'stage', stage: 'environment' })
@@ -125,7 +136,7 @@ async function makeSandbox(
   // Set-up commands run before there is a row to find the rules in.
   networks.prepare(place.environmentId, network, caller.teamId)
   try {
-    assertIsolation(runtime, { backend, environment }, defaults.isolation, request.isolation)
+    await assertIsolation(runtime, { backend, environment }, defaults.isolation, request.isolation)
     const isThroughServer = runtime.backends.get(place.backend)?.egress !== 'own'
     await setUp(runtime, agent, isThroughServer ? await trust.prepare(environment) : environment, {
       template: deployment?.template,

@@ -3,6 +3,7 @@ import { version } from '../../../package.json'
 import { once } from '../../async/once.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
+import { classesOf } from '../../model/isolation.ts'
 import type { Backend, Check } from '../../plugin-api/index.ts'
 import { assertKey, type Caller } from '../access/caller.ts'
 import { DEFAULT_TEAM } from '../access/teams.ts'
@@ -35,11 +36,12 @@ export async function describeServer(runtime: Runtime, caller: Caller) {
     disk: diskSpace.state,
     memoryBytes: process.memoryUsage.rss(),
     ...(loop && { eventLoopDelayMs: loop.delayMs() }),
-    backends: [...backends.values()].map(({ name, isolation }) => ({
-      name,
-      isolation,
-      isDefault: name === config.backend,
-      takesNew: config.backends.includes(name),
+    backends: [...backends.values()].map(each => ({
+      name: each.name,
+      isolation: each.isolation,
+      isolations: classesOf(each),
+      isDefault: each.name === config.backend,
+      takesNew: config.backends.includes(each.name),
     })),
     engines: [...engines.keys()],
     defaultModel: gateway.defaultModel ?? null,

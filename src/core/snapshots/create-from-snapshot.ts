@@ -97,9 +97,9 @@ async function makeCopy(
   const { teamId, backend, agentSlug, agentName, cwd, deploymentId, bundle, limits } = snapshot
   snapshotsOf(runtime, backend)
   assertFreeName(runtime, caller, request.name)
-  // Files stay on their backend, so a copy is isolated as that backend does it now, or it is refused.
+  // Files stay on their backend, so a copy is isolated as that backend does it with them, or it is refused.
   const least = strongestOf(findAgent(db, teamId, agentSlug)?.sandbox.isolation, request.isolation)
-  assertIsolation(runtime, { backend }, least)
+  await assertIsolation(runtime, { backend, snapshot: snapshot.id }, least)
   using _place = runtime.teamLimits.holdSandbox(teamId)
   using _held = bundles.hold(bundle)
   const own = readBindings('secrets', request.secrets)
@@ -125,7 +125,7 @@ async function makeCopy(
   // Set-up commands run before the sandbox has a row from which its rules could be read.
   networks.prepare(place.environmentId, network, teamId)
   try {
-    assertIsolation(runtime, { backend, environment }, least)
+    await assertIsolation(runtime, { backend, environment }, least)
     if (agent) {
       const options = { template: undefined, files, cwd, env: envs, commands }
       const isThroughServer = runtime.backends.get(backend)?.egress !== 'own'

@@ -22,6 +22,9 @@ const Server = Type.Object(
       Type.Object({
         name: Type.String(),
         isolation: Type.String({ description: '`namespaces`, `container`, `gvisor` or `microvm`: the weakest first.' }),
+        isolations: Type.Array(Type.String(), {
+          description: 'All that its sandboxes can have: first that of one that asks for nothing.',
+        }),
         isDefault: Type.Boolean(),
         takesNew: Type.Boolean({ description: 'New sandboxes may go there.' }),
       }),
@@ -47,6 +50,9 @@ const Check = Type.Object(
     required: Type.Boolean(),
     detail: Type.String(),
     remedy: Type.Optional(Type.String()),
+    isolation: Type.Optional(
+      Type.String({ description: 'It is about sandboxes of this class alone, which cannot be made while it fails.' }),
+    ),
   },
   { title: 'Check' },
 )

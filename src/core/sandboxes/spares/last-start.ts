@@ -13,7 +13,7 @@ export function findLastStart(runtime: Runtime): EnvironmentStart {
   const newest = findNewestSandbox(db)
   try {
     const agent = newest && findAgent(db, newest.teamId, newest.agentSlug)
-    return toStart({ ...config, backend: chooseBackend(runtime, agent?.sandbox.isolation) }, agent)
+    return toStart({ ...config, ...chooseBackend(runtime, agent?.sandbox, agent?.sandbox.isolation) }, agent)
   } catch {
     // An agent that cannot be decrypted, or asks for what is not here, can have no new sandbox.
     return toStart(config)
