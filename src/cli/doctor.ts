@@ -4,8 +4,8 @@ import type { Config } from '../core/config.ts'
 import { ofServer } from '../core/server/checks-of-backends.ts'
 import { openDiskSpace } from '../disk/space.ts'
 import { messageOf } from '../errors.ts'
-import type { Backend, Check } from '../plugin-api/index.ts'
-import { describeCheck, getBackends, isFatal } from '../start/backend.ts'
+import type { Check } from '../plugin-api/index.ts'
+import { checksOf, describeCheck, getBackends, isFatal } from '../start/backend.ts'
 import { readConfig } from '../start/config.ts'
 import { loadPlugins } from '../start/load-plugins.ts'
 import { readTlsPair, warningsOf } from '../start/tls-pair.ts'
@@ -28,12 +28,6 @@ export async function doctor({ settings }: Given): Promise<boolean> {
   )
   return failed.length === 0
 }
-
-/** A backend that cannot even be tried hides nothing of the others. */
-const checksOf = (backend: Backend): Promise<Check[]> =>
-  backend
-    .check()
-    .catch(error => [{ name: 'checks', ok: false, required: true, detail: messageOf(error) } satisfies Check])
 
 function tlsChecks({ tls }: Config): Check[] {
   if (!tls) return []

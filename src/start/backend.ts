@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { version } from '../../package.json'
 import { type Config, ConfigError } from '../core/config.ts'
 import { findPassedChecks, savePassedChecks } from '../db/backends.ts'
+import { messageOf } from '../errors.ts'
 import type { Backend, Check } from '../plugin-api/index.ts'
 
 /** Throws a ConfigError when there is no backend of this name. */
@@ -48,6 +49,12 @@ export class FailedChecks extends Error {
     this.names = failed.map(({ name }) => name)
   }
 }
+
+/** The checks of a backend. One that cannot even be tried is a check that has failed, and hides nothing of the others. */
+export const checksOf = (backend: Backend): Promise<Check[]> =>
+  backend
+    .check()
+    .catch(error => [{ name: 'checks', ok: false, required: true, detail: messageOf(error) } satisfies Check])
 
 /** True for a check that keeps the server from starting. */
 export const isFatal = ({ ok, required }: Check): boolean => required && !ok

@@ -78,7 +78,9 @@ async function install(
   })
   if (isPrint) return console.log(unit.trimEnd())
   assertModelIn(config, parseVariables(environment), ENVIRONMENT)
-  if (target.isLive) await assertStarts(config, parseVariables(environment))
+  const missing = target.isLive ? await assertStarts(config, parseVariables(environment)) : []
+  if (missing.length > 0)
+    console.log(`the server starts, but not all that is listed has sandboxes yet:\n${missing.join('\n')}`)
   await makeDataDirectory(target, config, user)
   const changes = [
     !isPackaged && (await installExecutable(join(target.root, EXECUTABLE))),
