@@ -1,5 +1,9 @@
 import { RequestError, refusalOf } from './client.ts'
 
+/** The weakest first. */
+export const isolations = ['namespaces', 'container', 'gvisor', 'microvm'] as const
+export type Isolation = (typeof isolations)[number]
+
 /** What the server says while it makes a sandbox. */
 export type CreateStep =
   | { type: 'stage'; stage: 'environment' | 'archive' | 'files' | 'setup'; number?: number; of?: number }
@@ -10,14 +14,14 @@ type Event = CreateStep | { type: 'ready'; sandbox: { id: string } } | { type: '
 
 /** Makes a sandbox. Resolves to its id; throws a RequestError in the server's words. An abort ends the create. */
 export async function createSandbox(
-  agent: string,
+  asked: { agent: string; isolation?: Isolation },
   onStep: (step: CreateStep) => void,
   signal: AbortSignal,
 ): Promise<string> {
   const response = await fetch('/v1/sandboxes', {
     method: 'POST',
     headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
-    body: JSON.stringify({ agent }),
+    body: JSON.stringify(asked),
     signal,
   })
   if (!response.ok) throw await refusalOf(response)

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { api, take } from '../api/client.ts'
+import { type Isolation, isolations } from '../api/create-sandbox.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { CreatingView } from './creating.tsx'
@@ -15,6 +16,7 @@ const OFFERED = '50'
 export default function NewChat() {
   const [search] = useSearchParams()
   const [sandboxId, setSandboxId] = useState(search.get('sandbox') ?? '')
+  const [isolation, setIsolation] = useState<Isolation>()
   const agents = useQuery({ queryKey: ['agents'], queryFn: () => take(api.GET('/v1/agents')) })
   const sandboxes = useQuery({
     queryKey: ['sandboxes', 'offered'],
@@ -38,6 +40,20 @@ export default function NewChat() {
           ))}
         </select>
       </label>
+      {!chosen && (
+        <label className="field">
+          <span>Isolation, at least</span>
+          <select
+            value={isolation ?? ''}
+            onChange={({ target: { value } }) => setIsolation(isolations.find(each => each === value))}
+          >
+            <option value="">As the agent says</option>
+            {isolations.map(each => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      )}
       {problem && <Problem error={problem} />}
       {beginning.isCreating && <CreatingView {...beginning} />}
       {agents.isSuccess && offered.length === 0 && (
@@ -50,7 +66,9 @@ export default function NewChat() {
               type="button"
               className="card choice"
               disabled={beginning.isPending}
-              onClick={() => beginning.begin({ agent: slug, ...(chosen && { sandboxId: chosen.id }) })}
+              onClick={() =>
+                beginning.begin({ agent: slug, ...(chosen ? { sandboxId: chosen.id } : isolation && { isolation }) })
+              }
             >
               <strong>{name}</strong>
               <span className="hint">{runtime}</span>

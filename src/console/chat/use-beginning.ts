@@ -2,13 +2,15 @@ import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
 import { api, take } from '../api/client.ts'
-import { createSandbox } from '../api/create-sandbox.ts'
+import { createSandbox, type Isolation } from '../api/create-sandbox.ts'
 import { useCreating } from './creating.tsx'
 
 export interface Choice {
   agent: string
   /** Default: a new one. */
   sandboxId?: string
+  /** Of a new one, at least. */
+  isolation?: Isolation
 }
 
 /** Begins a conversation and goes there, saying how far its sandbox is. Leaving the page ends a create that goes on. */
@@ -18,11 +20,11 @@ export function useBeginning() {
   const leaving = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => leaving.current?.abort(), [])
   const { mutate, isPending, variables, error } = useMutation({
-    mutationFn: async ({ agent, sandboxId: given }: Choice) => {
+    mutationFn: async ({ agent, isolation, sandboxId: given }: Choice) => {
       const abort = new AbortController()
       leaving.current = abort
       reset()
-      const sandbox = given ?? (await createSandbox(agent, onStep, abort.signal))
+      const sandbox = given ?? (await createSandbox({ agent, ...(isolation && { isolation }) }, onStep, abort.signal))
       const path = { sandboxId: sandbox }
       const { id } = await take(api.POST('/v1/sandboxes/{sandboxId}/threads', { params: { path }, body: {} }))
       return `/sandboxes/${sandbox}/threads/${id}`

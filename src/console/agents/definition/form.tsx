@@ -1,3 +1,4 @@
+import { isolations } from '../../api/create-sandbox.ts'
 import { ChoiceField, type Editing, isWithin, LineField, LinesField, NumberField, TextField } from './fields.tsx'
 
 /** The fields that the form has. All others are in the JSON alone. */
@@ -5,7 +6,7 @@ const formPaths = [
   ...['name', 'engine', 'model', 'systemPrompt'],
   ...['maxTurns', 'maxBudgetUsd', 'maxSandboxBudgetUsd', 'onBudget', 'permissionMode', 'approvals'].map(inOptions),
   ...['disallowedTools', 'allow', 'ask', 'deny', 'networkAllowOut', 'networkDenyOut'].map(inOptions),
-  ...['cwd', 'setup', 'timeoutMs'].map(name => `sandbox.${name}`),
+  ...['cwd', 'setup', 'timeoutMs', 'isolation'].map(name => `sandbox.${name}`),
   ...['memoryMb', 'cpus', 'processes', 'diskMb'].map(name => `sandbox.limits.${name}`),
 ]
 
@@ -64,6 +65,11 @@ export function DefinitionForm({ editing, isDisabled }: { editing: Editing; isDi
         <div className="fields">
           <LineField {...at('sandbox.cwd', 'Working directory')} />
           <NumberField {...at('sandbox.timeoutMs', 'Time to live without use, ms')} />
+          <ChoiceField
+            {...at('sandbox.isolation', 'Isolation, at least')}
+            choices={isolations}
+            unset="the server’s own"
+          />
           <NumberField {...at('sandbox.limits.memoryMb', 'Memory, MB')} />
           <NumberField {...at('sandbox.limits.cpus', 'CPU cores')} />
           <NumberField {...at('sandbox.limits.processes', 'Processes')} />
