@@ -17,6 +17,8 @@ async function main(args: readonly string[]): Promise<number> {
     case 'guard':
       await (await import('./cli/temporary/cleaner.ts')).guard()
       return 0
+    case 'probe':
+      return await (await import('./selftest/inside/main.ts')).probe(args.slice(1))
     case 'bench-peer':
       await (await import('./cli/bench/peer.ts')).servePeer()
       return 0

@@ -35,6 +35,7 @@ const floors = [
   ['console'],
   ['main'],
   ['cli'],
+  ['selftest'],
   ['app', 'start'],
   ['http', 'plugin-loader'],
   ['core', 'plugin-suite'],
@@ -74,6 +75,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     deploy: ['config', 'permissions', 'runtime', 'access', 'agents', 'sandboxes', 'secrets'],
   },
   'src/guest': { wire: [], redirect: [], inside: ['wire', 'redirect'], host: ['wire', 'redirect'], tools: [] },
+  'src/selftest': { inside: [], probes: ['top'], top: [] },
   'plugins/nsjail': {
     host: [],
     jail: ['host'],
@@ -93,9 +95,9 @@ const inner: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 }
 
 /** What a program in a sandbox is made of: the guest, what runs an agent's own tools, and leaves. */
-const runsInside = /^src\/guest\/(inside|wire|redirect|tools)\//
+const runsInside = /^src\/(guest\/(inside|wire|redirect|tools)|selftest\/inside)\//
 const mayRunInside =
-  /^src\/(guest\/(inside|wire|redirect|tools)\/|(environment|plugin-api|async|read)\/|(bounds|descriptor|errors)\.ts$)/
+  /^src\/(guest\/(inside|wire|redirect|tools)\/|selftest\/inside\/|(environment|plugin-api|async|read)\/|(bounds|descriptor|errors)\.ts$)/
 
 const forPlugins =
   /^src\/((plugin-api|environment|async|read|disk)\/|guest\/(host|wire|redirect)\/|(bounds|descriptor|errors)\.ts$)/

@@ -43,6 +43,7 @@ export const commands: readonly Command[] = [
   { name: 'man', help: 'print the manual page', examples: ['threadbox man | man --local-file -'] },
   { name: 'guest', help: 'runs inside a sandbox; the server starts it', examples: [], isInternal: true },
   { name: 'tools', help: "runs an agent's own tools inside a sandbox", examples: [], isInternal: true },
+  { name: 'probe', help: 'tries to get out of a sandbox; selftest starts it inside', examples: [], isInternal: true },
   { name: 'bench-peer', help: 'the bare server that bench compares with', examples: [], isInternal: true },
   { name: 'guard', help: 'cleans up after a killed run, exec or bench', examples: [], isInternal: true },
 ]

@@ -1,0 +1,73 @@
+import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { constants } from 'node:os'
+import { type CallName, numberOf } from './call-numbers.ts'
+
+/** A system call that failed; `code` is the name of its errno, as `EPERM`. */
+export class CallError extends Error {
+  override readonly name = 'CallError'
+
+  constructor(
+    readonly call: string,
+    readonly code: string,
+  ) {
+    super(`${call}: ${code}`)
+  }
+}
+
+/** A text is handed over as C has it, bytes as a pointer to them, null as no pointer. */
+export type CallArgument = number | bigint | string | NodeJS.TypedArray | null
+
+const libc = (() => {
+  let opened: ReturnType<typeof open> | undefined
+  return () => {
+    opened ??= open()
+    return opened
+  }
+})()
+
+function open() {
+  const { i64, pointer } = FFIType
+  const { symbols } = dlopen('libc.so.6', {
+    syscall: { args: [i64, i64, i64, i64, i64, i64, i64], returns: i64 },
+    __errno_location: { args: [], returns: pointer },
+  })
+  const errno = symbols.__errno_location()
+  if (!errno) throw new Error('libc has no errno')
+  return { call: symbols.syscall, errno }
+}
+
+/**
+ * Makes a system call and gives its result. Throws CallError when it fails, with ENOSYS for a call that this architecture does not
+ * have. Bytes that are given may be written by it.
+ */
+export function syscall(name: CallName, ...args: readonly CallArgument[]): number {
+  const number = numberOf(name)
+  if (number === undefined) throw new CallError(name, 'ENOSYS')
+  /** The texts have to be there until the call has ended. */
+  const held = args.map(each => (typeof each === 'string' ? Buffer.from(`${each}\0`) : each))
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = held.map(toWord)
+  const { call, errno } = libc()
+  const result = Number(call(number, a, b, c, d, e, f))
+  const code = result < 0 ? read.i32(errno) : 0
+  if (held.length > 6) throw new Error(`${name}: a system call has at most six arguments`)
+  if (result >= 0) return result
+  throw new CallError(name, nameOfErrno(code))
+}
+
+function toWord(argument: number | bigint | NodeJS.TypedArray | null): number | bigint {
+  if (argument === null) return 0
+  if (typeof argument === 'object') return argument.byteLength === 0 ? 0 : Number(ptr(argument))
+  return typeof argument === 'bigint' ? BigInt.asIntN(64, argument) : argument
+}
+
+const nameOfErrno = (number: number): string =>
+  Object.entries(constants.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
+
+const SIGCHLD = 17
+
+/** Makes a child by `clone` with these flags, which ends at once, and waits for its end. Throws CallError when none could be made. */
+export function cloneBriefly(flags: number): void {
+  const pid = syscall('clone', flags | SIGCHLD, 0, 0, 0, 0)
+  if (pid === 0) syscall('exit_group', 0)
+  syscall('wait4', pid, null, 0, null)
+}

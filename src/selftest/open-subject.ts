@@ -1,0 +1,139 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Caller } from '../core/access/caller.ts'
+import type { Config } from '../core/config.ts'
+import type { Log, Runtime } from '../core/runtime.ts'
+import { createSandbox, removeSandbox } from '../core/sandboxes/sandboxes.ts'
+import { saveAgent } from '../db/agents.ts'
+import { resolveBySystem } from '../egress/resolve.ts'
+import type { Sandbox } from '../model/sandbox.ts'
+import type { Environment, Plugin } from '../plugin-api/index.ts'
+import { getBackend } from '../start/backend.ts'
+import { prepare } from '../start/prepare.ts'
+import { createRuntime } from '../start/runtime.ts'
+import { openBait } from './bait.ts'
+import { startPeer } from './start-peer.ts'
+import type { Subject, SubjectSandbox } from './subject.ts'
+
+export interface SubjectOptions {
+  /** Its backend is tried, and its data directory is the selftest's own: see `configOf`. */
+  config: Config
+  /** A path that does not exist, which ordinary users can reach. It is the caller's to remove. */
+  hostDirectory: string
+  log: Log
+  signal: AbortSignal
+  /** Without it, the plugins of this build. */
+  plugins?: readonly Plugin[]
+}
+
+export interface OpenSubject {
+  subject: Subject
+  /** Removes every sandbox and closes the server. Rejects when something of them may be left. */
+  close(): Promise<void>
+}
+
+/** The configuration of the selftest of one backend: that of the operator, without what else a server does. */
+export function configOf(
+  config: Config,
+  { backend, runtime, dataDirectory }: { backend: string; runtime?: string; dataDirectory: string },
+): Config {
+  const { agentsDirectory: _, auditFile: __, backups: ___, metricsAddress: ____, ...rest } = config
+  return {
+    ...rest,
+    ...{ backend, backends: [backend], dataDirectory, spares: 0 },
+    ...(backend === 'docker' && { dockerRuntimes: runtime === undefined ? [] : [runtime] }),
+  }
+}
+
+/**
+ * Starts a server's runtime, without its HTTP interface, and makes the two sandboxes. Throws what is missing, and the reason of
+ * `signal`; nothing is left then but the two directories.
+ */
+export async function openSubject({
+  config,
+  hostDirectory,
+  log,
+  signal,
+  plugins,
+}: SubjectOptions): Promise<OpenSubject> {
+  const { dataDirectory, backend: backendName } = config
+  const answers = new Map<string, () => readonly string[]>()
+  const resolve = async (name: string) => answers.get(name)?.() ?? (await resolveBySystem(name))
+  const [secret, peer] = [`secret-${crypto.randomUUID()}`, `peer-${crypto.randomUUID()}`]
+  await makeHostFiles(hostDirectory, secret)
+  const opened = await createRuntime(config, { log, reach: { resolve }, ...(plugins && { plugins }) })
+  const { runtime } = opened
+  /** What is to be closed, the last first. */
+  const closing: (() => Promise<void>)[] = [() => opened.close()]
+  const close = async () => {
+    const failures: unknown[] = []
+    for (const part of closing.toReversed()) await part().catch(error => void failures.push(error))
+    if (failures.length > 0) throw failures[0]
+  }
+  try {
+    const caller: Caller = { teamId: await prepare(opened) }
+    const sandboxes = createSandboxes(runtime, caller, signal)
+    closing.push(sandboxes.removeAll)
+    const [environment, other] = await Promise.all([sandboxes.create(), sandboxes.create()])
+    const bait = await openBait()
+    closing.push(bait.close)
+    const backend = getBackend(runtime.backends, backendName)
+    const [chosen] = backendName === 'docker' ? config.dockerRuntimes : []
+    const subject: Omit<Subject, 'peerKeeps'> = {
+      ...{ backend, backendName, environment, other, dataDirectory, hostDirectory, secret, peer, bait, signal },
+      ...(chosen !== undefined && { runtime: chosen }),
+      isolation: environment.isolation ?? backend.isolation,
+      isRoot: process.getuid?.() === 0,
+      create: sandboxes.create,
+      remove: sandboxes.remove,
+      answerName(name, answer) {
+        answers.set(name, answer)
+        return { [Symbol.dispose]: () => void answers.delete(name) }
+      },
+    }
+    return { subject: { ...subject, peerKeeps: await startPeer(subject) }, close }
+  } catch (error) {
+    await close().catch(failure => log(`selftest: ${String(failure)}`, 'error'))
+    throw error
+  }
+}
+
+async function makeHostFiles(directory: string, secret: string): Promise<void> {
+  await mkdir(directory)
+  // Not by the mode of mkdir: it obeys the umask.
+  await chmod(directory, 0o777)
+  for (const name of ['secret', 'target']) {
+    await writeFile(join(directory, name), secret)
+    await chmod(join(directory, name), 0o666)
+  }
+}
+
+/** Makes and removes sandboxes as a server does for its clients. */
+function createSandboxes(runtime: Runtime, caller: Caller, signal: AbortSignal) {
+  const made = new Map<string, Sandbox>()
+  let count = 0
+  /** Removals of one sandbox are one. */
+  const removing = new Map<string, Promise<void>>()
+  const removeOne = (sandbox: Sandbox): Promise<void> => {
+    const running = removing.get(sandbox.id) ?? removeSandbox(runtime, sandbox)
+    removing.set(sandbox.id, running)
+    return running.then(() => void made.delete(sandbox.environmentId))
+  }
+  return {
+    async create({ limits = {}, ...rules }: SubjectSandbox = {}): Promise<Environment> {
+      const slug = `selftest-${++count}`
+      const sandbox = { files: {}, envs: {}, setup: [], limits }
+      saveAgent(runtime.db, caller.teamId, { slug, name: 'Selftest', engine: 'echo', sandbox, options: {} })
+      const row = await createSandbox(runtime, caller, { agent: slug, ...rules }, signal)
+      made.set(row.environmentId, row)
+      return await runtime.environments.get(row)
+    },
+    async remove({ id }: Environment): Promise<void> {
+      const sandbox = made.get(id)
+      if (sandbox) await removeOne(sandbox)
+    },
+    async removeAll(): Promise<void> {
+      await Promise.all([...made.values()].map(removeOne))
+    },
+  }
+}

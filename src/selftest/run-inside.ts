@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runCommand } from '../environment/run-command.ts'
+import type { Environment } from '../plugin-api/index.ts'
+import type { Probe } from './probe.ts'
+import type { Subject } from './subject.ts'
+
+/** The last line of a program that has tried everything: see `inside/main.ts`. */
+const END = 'end'
+
+export interface InsideOptions {
+  /** The sandbox that the program runs in; the one that attacks unless given. */
+  environment?: Environment
+  words?: readonly string[]
+  cwd?: string
+}
+
+/**
+ * Runs a program of `inside/` in a sandbox, and gives the lines of what got through. Rejects when it did not come to its end. The program
+ * is killed when `subject.signal` aborts.
+ */
+export async function runInside(
+  subject: Pick<Subject, 'environment' | 'hostDirectory' | 'secret' | 'peer' | 'signal'>,
+  id: string,
+  { environment = subject.environment, words = [], cwd }: InsideOptions = {},
+): Promise<readonly string[]> {
+  const { signal } = subject
+  if (!environment.executable) throw new Error(NOT_INSIDE)
+  const { stdout, stderr, exitCode } = await runCommand(environment, {
+    command: [...environment.executable, 'probe', id, ...words],
+    env: variablesOf(subject),
+    signal,
+    ...(cwd !== undefined && { cwd }),
+  })
+  const lines = stdout.split('\n').filter(line => line !== '')
+  if (lines.at(-1) === END) return lines.slice(0, -1)
+  // What got through before it broke off is not lost.
+  const why = `it did not come to its end (exit code ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`
+  throw new Error([...lines, why].join('; '))
+}
+
+const NOT_INSIDE = 'This backend has no program of threadbox inside.'
+
+/** What a program inside is told. The secret goes backwards, so that nothing in the sandbox has it as it is. */
+export const variablesOf = ({
+  hostDirectory,
+  secret,
+  peer,
+}: Pick<Subject, 'hostDirectory' | 'secret' | 'peer'>): Record<string, string> => ({
+  SELFTEST_HOST_DIRECTORY: hostDirectory,
+  SELFTEST_SECRET: [...secret].reverse().join(''),
+  SELFTEST_PEER: peer,
+})
+
+/**
+ * A probe that is the program of its own id in `inside/`. Beside what the program says, the host's files have to be as they were, and the
+ * sandbox has to run on.
+ */
+export const insideProbe = (probe: Omit<Probe, 'run'>): Probe => ({
+  ...probe,
+  excuse: subject => (subject.environment.executable ? probe.excuse?.(subject) : NOT_INSIDE),
+  async run(subject) {
+    const found = await runInside(subject, probe.id)
+    return [...found, ...(await findDamage(subject))]
+  },
+})
+
+/** What has become of the host's files and of the sandbox that attacked. */
+export async function findDamage({
+  environment,
+  hostDirectory,
+  secret,
+  signal,
+}: Pick<Subject, 'environment' | 'hostDirectory' | 'secret' | 'signal'>): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const name of ['secret', 'target']) {
+    const path = join(hostDirectory, name)
+    const isKept = await readFile(path, 'utf8').then(
+      text => text === secret,
+      () => false,
+    )
+    if (!isKept) found.push(`${path} of the host was changed`)
+  }
+  const { stdout } = await runCommand(environment, { command: 'echo alive', signal })
+  if (stdout !== 'alive\n') found.push('the sandbox does not run commands any more')
+  return found
+}
