@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Route, Switch, useLocation } from 'wouter'
 import { api, take } from '../api/client.ts'
+import { whileDeleting } from '../api/deleting.ts'
 import { CreatingView } from '../chat/creating.tsx'
 import { useBeginning } from '../chat/use-beginning.ts'
 import { Confirm } from '../parts/confirm.tsx'
@@ -27,11 +28,12 @@ export default function AgentPage({ params: { slug } }: { params: { slug: string
   if (agent.error) return <Problem error={agent.error} retry={() => void agent.refetch()} />
   const found = agent.data
   if (!found) return null
-  const remove = async () => {
-    await take(api.DELETE('/v1/agents/{slug}', { params: { path } }))
-    for (const name of ['agent', 'version', 'draft']) queries.removeQueries({ queryKey: [name, slug] })
-    go('/agents')
-  }
+  const remove = () =>
+    whileDeleting(slug, async () => {
+      await take(api.DELETE('/v1/agents/{slug}', { params: { path } }))
+      for (const name of ['agent', 'version', 'draft']) queries.removeQueries({ queryKey: [name, slug] })
+      go('/agents')
+    })
   const tryIt = () => trying.begin({ agent: slug })
   const place = `/agents/${slug}`
   return (

@@ -1,5 +1,6 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
+import { isOfDeleted } from './deleting.ts'
 
 /** An event of `GET /v1/events`. */
 export interface TeamEvent {
@@ -101,7 +102,8 @@ function gathering(queries: QueryClient) {
     keys = new Set()
     all = false
     // What is being read is not begun anew: on a busy server it would never be read to its end.
-    const predicate = ({ queryKey: [first] }: { queryKey: readonly unknown[] }) => isAll || gathered.has(String(first))
+    const predicate = ({ queryKey }: { queryKey: readonly unknown[] }) =>
+      (isAll || gathered.has(String(queryKey[0]))) && !isOfDeleted(queryKey)
     await queries.invalidateQueries({ predicate })
   }
   const wait = async () => {

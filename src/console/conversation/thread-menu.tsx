@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { api, take } from '../api/client.ts'
+import { whileDeleting } from '../api/deleting.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -24,8 +25,11 @@ export function ThreadMenu({ place: { sandboxId, threadId }, name }: { place: Th
     },
   })
   const deleting = useMutation({
-    mutationFn: () => take(api.DELETE('/v1/sandboxes/{sandboxId}/threads/{threadId}', { params: { path } })),
-    onSuccess: () => go('/threads'),
+    mutationFn: () =>
+      whileDeleting(threadId, async () => {
+        await take(api.DELETE('/v1/sandboxes/{sandboxId}/threads/{threadId}', { params: { path } }))
+        go('/threads')
+      }),
   })
   return (
     <>

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { api, take } from '../api/client.ts'
+import { whileDeleting } from '../api/deleting.ts'
 import { Confirm } from '../parts/confirm.tsx'
 import { NotFound } from '../parts/not-found.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -33,11 +34,12 @@ export default function SandboxPage({ params: { sandboxId } }: { params: { sandb
     await take(api.POST('/v1/sandboxes/{sandboxId}/stop', { params: { path: { sandboxId } } }))
     await queries.invalidateQueries({ queryKey: ['sandbox', sandboxId] })
   }
-  const remove = async () => {
-    await take(api.DELETE('/v1/sandboxes/{sandboxId}', { params: { path: { sandboxId } } }))
-    queries.removeQueries({ queryKey: ['sandbox', sandboxId] })
-    go('/sandboxes')
-  }
+  const remove = () =>
+    whileDeleting(sandboxId, async () => {
+      await take(api.DELETE('/v1/sandboxes/{sandboxId}', { params: { path: { sandboxId } } }))
+      queries.removeQueries({ queryKey: ['sandbox', sandboxId] })
+      go('/sandboxes')
+    })
   return (
     <section className="stack">
       <header className="row spread">
