@@ -41,6 +41,8 @@ test('files are uploaded, shown, renamed and deleted', async () => {
   await page.getByRole('button', { name: 'More about small.bin' }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  // The page behind a dialog is not to be found by its roles.
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'small.bin', exact: true }).waitFor({ state: 'detached' })
   expect(await shell('ls /home/user')).not.toContain('.bin')
 })

@@ -43,7 +43,7 @@ test.each([
   const answer = await say(port, `GET / HTTP/1.1\r\nHost: x\r\n${line}\r\n\r\n`, { end: true })
   expect(answer).toMatch(/^HTTP\/1\.1 40[04] /)
   // It took hours.
-  expect(performance.now() - startedAt).toBeLessThan(5000)
+  expect(performance.now() - startedAt).toBeLessThan(30_000)
 })
 
 test('a head of more headers than anyone sends is refused: regression', async () => {

@@ -24,7 +24,8 @@ test('SIGTERM lets short runs end, interrupts long ones, and gives every reader 
 
   const startedAt = performance.now()
   expect(await server.stop()).toBe(0)
-  expect(performance.now() - startedAt).toBeLessThan(graceMs + 2000)
+  // Replies that it did not interrupt would go on for minutes.
+  expect(performance.now() - startedAt).toBeLessThan(graceMs + 30_000)
   const closing = ['message-metadata', 'error', 'finish']
   const [complete, cut, killed] = await Promise.all([short.reading, long.reading, busy.reading])
   expect(textIn(complete)).toBe('1 2 3 ')
@@ -57,12 +58,10 @@ test('while it waits for runs, a server takes no new work', async () => {
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s with nothing to do ends at once', async signal => {
-  await using server = await startServer()
+  await using server = await startServer({ flags: ['--grace-ms', '3600000'] })
   await server.exec(await server.sandbox(), 'true')
-  const startedAt = performance.now()
   process.kill(server.pid, signal)
   expect(await server.ended()).toBe(0)
-  expect(performance.now() - startedAt).toBeLessThan(2500)
 })
 
 test('jails stay through a stop, with what runs in them', async () => {

@@ -13,11 +13,12 @@ beforeAll(async () => {
 const nothing = { status: 'idle', runs: [] }
 
 test('answers a receipt once the run has ended, and is idle after it', async () => {
-  const { response, runId, threadId } = await startChat(app, '/slow 1000', { sandboxId: id })
+  const { response, runId, threadId } = await startChat(app, '/slow 4000', { sandboxId: id })
   for await (const { data } of eventsOf(response)) if (data.delta === '3 ') break
   const startMs = performance.now()
   const { status, body } = await cancel(app, id)
-  expect(performance.now() - startMs).toBeLessThan(1000)
+  // The reply would go on for minutes.
+  expect(performance.now() - startMs).toBeLessThan(30_000)
   expect(status).toBe(200)
   expect(body).toEqual({
     status: 'cancelled',
@@ -29,7 +30,7 @@ test('answers a receipt once the run has ended, and is idle after it', async () 
 })
 
 test('its readers get the closing chunks, and the partial reply is in the thread', async () => {
-  const { response, ...ids } = await startChat(app, '/slow 1000', { sandboxId: id })
+  const { response, ...ids } = await startChat(app, '/slow 4000', { sandboxId: id })
   const second = readChunks(await resume(app, id))
   await until(async () => app.runtime.runs.activeOn(ids.threadId)!.log.count > 4)
   await cancel(app, id)
@@ -63,7 +64,7 @@ for (const [name, command] of [
 }
 
 test('several at once answer the same receipt, those that come after it are idle', async () => {
-  const { response } = await startChat(app, '/slow 1000', { sandboxId: id })
+  const { response } = await startChat(app, '/slow 4000', { sandboxId: id })
   const answers = await Promise.all([cancel(app, id), cancel(app, id), cancel(app, id)])
   const receipts = answers.map(({ body }) => body).filter(({ status }) => status === 'cancelled')
   expect(receipts.length).toBeGreaterThan(0)
@@ -73,14 +74,14 @@ test('several at once answer the same receipt, those that come after it are idle
 })
 
 test('the next message works at once', async () => {
-  const { response, threadId } = await startChat(app, '/slow 1000', { sandboxId: id })
+  const { response, threadId } = await startChat(app, '/slow 4000', { sandboxId: id })
   await cancel(app, id)
   expect(textIn((await chat(app, 'next', { sandboxId: id, threadId })).chunks)).toBe('next')
   await response.text()
 })
 
 test('of two threads both are cancelled, or the one that threadId names', async () => {
-  const start = () => startChat(app, '/slow 1000', { sandboxId: id })
+  const start = () => startChat(app, '/slow 4000', { sandboxId: id })
   const [a, b, c] = [await start(), await start(), await start()]
   const one = (await cancel(app, id, `?threadId=${b.threadId}`)).body
   expect(one.runs.map(({ runId }: any) => runId)).toEqual([b.runId])
@@ -94,14 +95,14 @@ test('a background run is cancelled too', async () => {
   const { body } = await app.ask('POST', '/v1/chat/echo', {
     sandboxId: id,
     mode: 'background',
-    messages: [say('/slow 1000')],
+    messages: [say('/slow 4000')],
   })
   expect((await cancel(app, id)).body.runs).toMatchObject([{ threadId: body.threadId }])
   expect((await threadOf(app, body)).status).toBe('cancelled')
 })
 
 test('a client that only closes its request cancels nothing', async () => {
-  const { response, threadId } = await startChat(app, '/slow 1000', { sandboxId: id })
+  const { response, threadId } = await startChat(app, '/slow 4000', { sandboxId: id })
   await response.body?.cancel()
   await until(() => app.runtime.runs.activeOn(threadId)?.readerCount === 0)
   expect((await cancel(app, id)).body.runs).toMatchObject([{ threadId }])
@@ -125,7 +126,7 @@ describe('idle', () => {
 
 test('a sandbox that is deleted ends its runs, whose readers get their end', async () => {
   const sandboxId = await app.sandbox()
-  const { response } = await startChat(app, '/slow 1000', { sandboxId })
+  const { response } = await startChat(app, '/slow 4000', { sandboxId })
   expect((await app.ask('DELETE', `/v1/sandboxes/${sandboxId}`)).status).toBe(204)
   expect(typesIn(await readChunks(response)).slice(-2)).toEqual(['abort', 'finish'])
 })

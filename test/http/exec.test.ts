@@ -174,9 +174,8 @@ describe('the background', () => {
     ['one that printed', '(echo started; sleep 1000) & sleep 0.2'],
   ] as const) {
     test(`${name} that holds stdout does not hold the answer up`, async () => {
-      const startMs = performance.now()
+      // What holds it goes on for longer than this test may take.
       expect(await exec(command)).toMatchObject({ stdout: 'started\n', exitCode: 0 })
-      expect(performance.now() - startMs).toBeLessThan(5000)
       await exec('pkill sleep')
     })
   }

@@ -132,7 +132,7 @@ describe('read', () => {
       const answer = await files('GET', at(path))
       expect(codeOf(answer)).toBe(expected)
       expect(answer.body.message).toBe(answer.body.error.message)
-      expect(performance.now() - startMs).toBeLessThan(2000)
+      expect(performance.now() - startMs).toBeLessThan(20_000)
       if (!path.includes('sparse')) expect(codeOf(await files('GET', `${at(path)}&format=blob`))).toBe(expected)
     })
   }

