@@ -9,13 +9,14 @@ import { fetchBy } from './fetch.ts'
 import type { LocalHandler } from './local.ts'
 import { createNamePool, type NamePool } from './names/pool.ts'
 import { createFindRecords, type FindRecords } from './names/upstream.ts'
+import type { PaceOptions } from './pace.ts'
 import { currentPolicy, isAllowed, type Policy, type Target } from './policy.ts'
 import { serveProxy } from './proxy.ts'
 import { answerPlainly, createProxyClient } from './proxy-client.ts'
 import { resolveBySystem } from './resolve.ts'
 import { findInterception, type ReachedHost, type SecretParts } from './secrets/find-interception.ts'
 import { createSshAgents } from './ssh/agents.ts'
-import { type Connection, createTraffic, cutAll, type SandboxTraffic } from './traffic.ts'
+import { type Connection, createTraffic, cutAll, type SandboxTraffic, TOO_MANY } from './traffic.ts'
 
 /** Connections of one sandbox's programs to the proxy, whatever they wait for. */
 const MAX_CONNECTIONS = 256
@@ -37,6 +38,8 @@ export interface EgressParts extends SecretParts {
   findRecords?: FindRecords
   /** What addresses inside stand for, of one sandbox. An empty pool unless given. */
   createPool?(environmentId: string): NamePool
+  /** The connections that one sandbox may make: more of them wait for their turn. */
+  pace?: PaceOptions
 }
 
 /** One connection that a sandbox's rules let out or refuse. */
@@ -94,6 +97,7 @@ export function createEgress({
   resolve = resolveBySystem,
   findRecords = createFindRecords(),
   createPool = createNamePool,
+  pace,
   authority,
   roots,
 }: EgressParts): Egress {
@@ -106,7 +110,7 @@ export function createEgress({
     let traffic = sandboxes.get(environmentId)
     if (!traffic) {
       traffic = createTraffic({
-        ...{ environmentId, resolve, findRecords, entered, log },
+        ...{ environmentId, resolve, findRecords, entered, log, ...(pace && { pace }) },
         names: createPool(environmentId),
         policy: () => policyOf(environmentId),
         refused: (target, reason) => refused(environmentId, target, reason),
@@ -131,6 +135,7 @@ export function createEgress({
   const dialFrom = async (environmentId: string, target: Target, signal: AbortSignal) => {
     const traffic = getTraffic(environmentId)
     try {
+      await traffic.takeTurn(signal)
       const upstream = await dial({
         target,
         policy: () => currentPolicy(policyOf, environmentId),
@@ -224,7 +229,7 @@ export function createEgress({
       const traffic = getTraffic(environmentId)
       if (isFull(traffic)) {
         const full = createProxyClient(socket)
-        void answerPlainly(full, 503, 'too many connections at once').finally(() => socket.destroy())
+        void answerPlainly(full, 503, TOO_MANY).finally(() => socket.destroy())
         return
       }
       admit(traffic, socket, signal, carry =>

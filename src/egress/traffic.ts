@@ -6,6 +6,7 @@ import type { Resolve } from './dial.ts'
 import type { NamePool } from './names/pool.ts'
 import { type AnswerName, createResolver } from './names/resolver.ts'
 import type { FindRecords } from './names/upstream.ts'
+import { createPace, type PaceOptions } from './pace.ts'
 import type { Policy, Target } from './policy.ts'
 
 /** Names that one sandbox may resolve at once. Lookups share threads, which slow ones of one sandbox would hold. */
@@ -13,6 +14,9 @@ const MAX_LOOKUPS = 8
 /** With those that wait, also when who asked has given up: a resolver that hangs would let them pile up. */
 const MAX_WAITING_LOOKUPS = 512
 const DNS_PORT = 53
+/** More than package managers and crawlers make; far less than what would keep the server from the connections of others. */
+const CONNECTION_PACE: PaceOptions = { perSecond: 250, burst: 1000, maxWaiting: 256 }
+export const TOO_MANY = 'too many connections at once'
 
 /** A connection, as a stream here or as one that the kernel carries. */
 export interface Connection {
@@ -25,6 +29,8 @@ export interface SandboxTraffic {
   /** What was reached, for each connection. */
   open: Map<Connection, { target: Target; address: Address }>
   decisions: DecisionLog
+  /** Waits until it is this sandbox's turn to make a connection. Throws an HttpError when too many wait already, and when the signal is aborted. */
+  takeTurn(signal: AbortSignal): Promise<void>
   resolve: Resolve
   /** The addresses that stand for names inside. */
   names: NamePool
@@ -36,6 +42,7 @@ export interface TrafficParts {
   names: NamePool
   resolve: Resolve
   findRecords: FindRecords
+  pace?: PaceOptions
   /** The rules as they are now. Throws when they are not known. */
   policy(): Policy
   /** The rules refuse what a program asked for. */
@@ -48,6 +55,7 @@ export interface TrafficParts {
 export function createTraffic(parts: TrafficParts): SandboxTraffic {
   const { environmentId, names, findRecords, policy, refused, entered, log } = parts
   const inTurn = createLimit(MAX_LOOKUPS)
+  const pace = createPace(parts.pace ?? CONNECTION_PACE)
   let lookups = 0
   const resolve: Resolve = async name => {
     if (lookups >= MAX_WAITING_LOOKUPS) throw new HttpError(503, 'too many names at once')
@@ -58,6 +66,12 @@ export function createTraffic(parts: TrafficParts): SandboxTraffic {
     clients: new Set(),
     open: new Map(),
     decisions: createDecisionLog(environmentId, log),
+    async takeTurn(signal) {
+      const turn = pace()
+      if (!turn) throw new HttpError(503, TOO_MANY)
+      await turn
+      signal.throwIfAborted()
+    },
     ...{ resolve, names },
     answerName: createResolver({
       ...{ pool: names, resolve, findRecords, policy },

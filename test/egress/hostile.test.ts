@@ -161,3 +161,32 @@ test('slow names hold a few lookups, whatever a sandbox asks: regression', async
   for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ code: 'forbidden' })
   expect(asked).toBe(50)
 })
+
+test('connections that one sandbox makes too fast wait for their turn, and those of another do not, regression', async () => {
+  const upstream = createServer(socket => void socket.end('reached'))
+  const port = await listen(upstream, '127.0.0.2')
+  const egress = createEgress({
+    policyOf: () => loopback,
+    log() {},
+    pace: { perSecond: 0.001, burst: 2, maxWaiting: 1 },
+  })
+  const gates = ['env_one', 'env_other'].map(id =>
+    createServer({ allowHalfOpen: true }, socket => egress.serveDirect(id, socket, { address: '127.0.0.2', port })),
+  )
+  for (const each of [upstream, egress, ...gates]) open.push({ close: () => void each.close() })
+  const [one = 0, other = 0] = await Promise.all(gates.map(gate => listen(gate, '127.0.0.1')))
+  const answerOf = (socket: Socket) => all(socket).catch(() => 'reset')
+  const connect = async (gate: number) => await answerOf(await dialed(gate))
+  expect([await connect(one), await connect(one)]).toEqual(['reached', 'reached'])
+  const waiting = await dialed(one)
+  const answer = answerOf(waiting)
+  // There is no place to wait for another one.
+  expect(await connect(one)).toBe('reset')
+  expect(await connect(other)).toBe('reached')
+  expect(egress.decisions('env_one')).toMatchObject([
+    { isAllowed: true, reason: 'too many connections at once' },
+    { isAllowed: true, count: 2 },
+  ])
+  egress.forget('env_one')
+  expect(await answer).not.toBe('reached')
+})

@@ -23,21 +23,25 @@ export function acceptFrom(
   let server: Server
   let pause: Timer | undefined
 
-  const take = (socket: Socket) => {
+  const take = (socket: Socket): 'taken' | 'refused' => {
     socket.on('error', () => socket.destroy())
-    if (sockets.size >= MAX_PROXY_CALLS) return refuse(socket)
+    if (sockets.size >= MAX_PROXY_CALLS) {
+      refuse(socket)
+      return 'refused'
+    }
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.setNoDelay(true)
     onConnection(socket, ending.signal)
+    return 'taken'
   }
 
   const open = () => {
     let taken = 0
     const current = createServer({ allowHalfOpen: true }, socket => {
-      take(socket)
       if (taken === 0) setImmediate(() => (taken = 0))
-      if (++taken < MAX_PER_TURN) return
+      // A program that connects again as soon as it is refused would keep the server busy.
+      if (take(socket) === 'taken' && ++taken < MAX_PER_TURN) return
       current.close()
       openIn(PAUSE_MS)
     })

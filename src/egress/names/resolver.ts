@@ -1,8 +1,8 @@
 import type { Resolve } from '../dial.ts'
+import { createPace } from '../pace.ts'
 import type { Policy } from '../policy.ts'
 import { answerMessage } from './answer.ts'
 import { createLookups } from './lookups.ts'
-import { createPace } from './pace.ts'
 import type { NamePool } from './pool.ts'
 import type { FindRecords } from './upstream.ts'
 
