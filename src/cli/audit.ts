@@ -16,7 +16,7 @@ const EXPORTED_AT_ONCE = 1000
 const DEFAULT_LIMIT = 100
 const PIECE_BYTES = 64 * 1024
 
-/** Works beside a running server. Resolves to the exit code: 1 when the chain is broken. */
+/** Works beside a running server. Resolves to the exit code, which is 1 when the chain is broken. */
 export async function audit(given: Given): Promise<number> {
   const { action } = given
   const file = action === 'verify' ? given.find('file') : undefined
@@ -90,7 +90,7 @@ function report({ count, anchor, head, problems }: Verified): number {
   return 0
 }
 
-/** A file has no anchor: its first line is taken as it is, unless it is the very first row. */
+/** A file has no anchor, so its first line is trusted, unless it is the very first row. */
 function verifyFile(file: string, kept: readonly KeptHead[]): Verified {
   const links = linksOfFile(file)
   const genesis: KeptHead = { seq: 0, hash: '0'.repeat(64) }

@@ -125,7 +125,7 @@ async function restore(given: Given): Promise<void> {
   tell(given, found, `is restored in ${dataDirectory}`)
 }
 
-/** A backup that is made is not to count as failed, and be made again, because there is no room for its row. */
+/** A backup that exists must not count as failed, and be made again, only because its audit row has no room. */
 async function keepBackup(dataDirectory: string, command: string, change: Parameters<typeof keepCommand>[2]) {
   try {
     using db = await openData(dataDirectory)
@@ -164,7 +164,7 @@ function readNumber(given: Given, flag: string): number | undefined {
   return Number(text)
 }
 
-/** From a file or a variable: arguments are shown to every user of the machine. */
+/** The passphrase comes from a file or a variable, because every user of the machine can read arguments. */
 function readPassphrase(given: Given): Pick<Secrets, 'passphrase'> {
   const file = given.find('passphrase-file')
   const text =

@@ -6,8 +6,8 @@ import { UsageError } from './command-line.ts'
 const SERVERS = '=server'
 
 /**
- * The limits of a key or team after changes like `requests=5/s` and `runs=0`; `requests=server` takes its own limit away. Throws a
- * UsageError.
+ * Applies changes such as `requests=5/s` and `runs=0` to the limits of a key or team; `requests=server` removes its own limit.
+ * Throws a UsageError.
  */
 export function changeLimits(limits: LimitTexts, changes: readonly string[], subjects: LimitSubjects): LimitTexts {
   try {
@@ -24,7 +24,7 @@ export function changeLimits(limits: LimitTexts, changes: readonly string[], sub
   }
 }
 
-/** One line for people. */
+/** Describes limits in one line. */
 export const describeLimits = (limits: LimitTexts = {}): string =>
   Object.entries(limits)
     .map(([name, value]) => `${name}=${value}`)

@@ -4,7 +4,7 @@ import { lockDirectory } from '../db/lock.ts'
 import { readConfig } from '../start/config.ts'
 import type { Given } from './command-line.ts'
 
-/** Goes back to the database as it was before a newer version changed it. */
+/** Restores the database as it was before a newer version changed it. */
 export async function database({ settings }: Given): Promise<void> {
   const { dataDirectory } = await readConfig(settings, process.env)
   const lock = lockDirectory(dataDirectory)

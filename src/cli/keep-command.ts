@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { appendAudit } from '../db/audit.ts'
 import type { AuditFact } from '../model/audit.ts'
 
-/** Keeps in the audit log what a command beside a server has changed: call it in the transaction of the change. */
+/** Adds the audit row of a change by a command that runs beside a server. Call it in the transaction of the change. */
 export const keepCommand = (
   db: Database,
   command: string,

@@ -5,7 +5,7 @@ import type { Command } from './commands/command.ts'
 import { commands } from './commands.ts'
 import { wrap } from './help.ts'
 
-/** The manual page, in the language of man(7). SOURCE_DATE_EPOCH gives its day, as for other builds; default: today. */
+/** The manual page, written for man(7). SOURCE_DATE_EPOCH sets its date, as in other builds; by default it is today. */
 export function manualPage(): string {
   const epoch = process.env.SOURCE_DATE_EPOCH
   const day = (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10)
@@ -77,7 +77,7 @@ function describe(command: Command): string {
 }
 
 function toItem({ name, value, default: fallback, help, repeats }: Flag): string {
-  // That of root: the page is not made where it is read.
+  // The default for root is shown, because the page is built on another machine than it is read on.
   const usual = name === 'data-dir' ? 'see FILES' : fallback
   const notes = [...(usual === undefined ? [] : [`default: ${usual}`]), ...(repeats ? ['again for more'] : [])]
   const head = `.TP\n\\fB\\-\\-${toRoff(name)}\\fR${value ? ` \\fI${toRoff(value)}\\fR` : ''}`
@@ -90,5 +90,5 @@ const names: Readonly<Record<string, string>> = { '\\': '\\e', '-': '\\-', '…'
 
 const toRoff = (text: string): string => text.replaceAll(/[\\\-…’]/g, sign => names[sign] ?? sign)
 
-/** A line that begins with a sign of the language is text all the same. */
+/** A line that begins with a control character of the language is ordinary text all the same. */
 const guard = (line: string): string => (/^[.']/.test(line) ? `\\&${line}` : line)

@@ -5,7 +5,7 @@ import { metricsResponse } from '../http/routes/metrics.ts'
 
 const IDLE_SECONDS = 60
 
-/** Answers `GET /metrics` at an address of its own, without a key. Throws an error that names the setting. */
+/** Answers `GET /metrics` at its own address, without a key. Throws an error that names the setting. */
 export function listenForMetrics(runtime: Runtime, { host, port }: NonNullable<Config['metricsAddress']>) {
   try {
     return Bun.serve({

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const MADV_DONTNEED = 4
 
 /**
- * Gives up the memory of the executable's code, most of which a start runs once. What is needed again comes back page by page, from
- * the file's pages that the kernel keeps. Never throws: where Linux does not do it, all stays.
+ * Releases the memory of the executable's code, most of which only a start runs. Code that is needed again is loaded page by
+ * page, from the kernel's cache of the file. Never throws: where Linux refuses, the memory stays.
  */
 export function releaseCode(): void {
   try {
@@ -14,11 +14,11 @@ export function releaseCode(): void {
     for (const { start, size } of ownCode()) symbols.madvise(start, size, MADV_DONTNEED)
     close()
   } catch {
-    // It only holds more memory.
+    // Then the process only uses more memory.
   }
 }
 
-/** The mappings of the executable that nothing can have been written to: of others, what was written would be lost. */
+/** The mappings of the executable that cannot have been written to: in others, releasing would lose what was written. */
 function ownCode(): { start: number; size: number }[] {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n')
   return lines.flatMap(line => {

@@ -15,14 +15,14 @@ export function findServerDirectories(): string[] {
 /** True when a server of any user runs on this directory. */
 export const hasServer = (dataDirectory: string): boolean => findServerProcess(dataDirectory) !== undefined
 
-/** Kills the server that runs on this directory, when there is one, and it is not our parent. */
+/** Kills the server that runs on this directory, unless there is none or it is this process's parent. */
 export function killServer(dataDirectory: string): void {
   const pid = findServerProcess(dataDirectory)
-  // In another namespace of processes it has no number here.
+  // A server in another pid namespace has no number here.
   if (pid && pid !== process.ppid) process.kill(pid, 'SIGKILL')
 }
 
-/** The process of the server that runs on this directory. 0 when it has no number here, as in another namespace of processes. */
+/** The pid of the server that runs on this directory. It is 0 when it has no number here, as in another pid namespace. */
 export function findServerProcess(dataDirectory: string): number | undefined {
   const file = find(`${dataDirectory}/${SERVER_LOCK}`)
   // The device numbers in this list differ from those of stat on some file systems, so inode and file name must suffice.

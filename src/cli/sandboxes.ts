@@ -9,7 +9,7 @@ interface Summary {
   error: string | null
   agent: { slug: string }
   provider: string
-  /** Absent from a server of an earlier version. */
+  /** Absent in the answers of a server of an earlier version. */
   isolation?: { kind: string | null }
   createdAt: string
   updatedAt: string

@@ -7,13 +7,13 @@ import { commandOf } from '../start/executable.ts'
 
 /** The setting with the time of the last backup that a server has made by itself. */
 const LAST_BACKUP = 'last_backup_at'
-/** After a failure it is tried again after this time, or after the usual one when that is shorter. */
+/** How long after a failure the next try comes, unless the usual time is shorter. */
 const RETRY_MS = 600_000
 const LOOK_MS = 1000
 
 /**
- * Makes backups as the settings say, the first one when the last is older than that. Each is a process of its own: what it
- * compresses and encrypts holds up no request. A failure is logged. `close` ends one that is being made.
+ * Makes backups as the settings say; the first one comes at once when the last is too old. Each is made in its own process, so
+ * that compressing and encrypting delay no request. A failure is logged. `close` ends one that is being made.
  */
 export function startBackups(
   { db, config, log }: { db: Database; config: Config; log: Log },
@@ -32,7 +32,7 @@ export function startBackups(
     if (isClosing) return
     const at = Date.now()
     nextAt = at + (code === 0 ? everyMs : Math.min(everyMs, RETRY_MS))
-    // Without the files of a sandbox it is a backup nevertheless.
+    // A backup counts even when the files of a sandbox are missing in it.
     if (made !== '') {
       log(`backup: ${made.trim()}`)
       saveSetting(db, LAST_BACKUP, new Date(at).toISOString())

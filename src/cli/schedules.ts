@@ -86,7 +86,7 @@ function toPath(id: string): string {
   return `/v1/schedules/${encodeURIComponent(id)}`
 }
 
-/** All pages. */
+/** Reads all pages of a list. */
 async function listAll<Row>(server: ServerClient, path: string, name: string): Promise<Row[]> {
   const all: Row[] = []
   let before: string | null = null

@@ -14,7 +14,7 @@ import { readPlace } from './data-place.ts'
 import { keepCommand } from './keep-command.ts'
 import { printList } from './list.ts'
 
-/** Of a value of any length that is taken, with its line end. */
+/** The longest input that can be a value, with its line end. */
 const MAX_INPUT_BYTES = 3 * bounds.secret + 2
 
 /** Works beside a running server, which sees the change at once. */
@@ -23,7 +23,7 @@ export async function secrets(given: Given): Promise<void> {
   const [name = ''] = given.words
   if (action !== 'list' && !Value.Check(SecretName, name)) throw new UsageError(`NAME: ${SECRET_NAME}`)
   const { config, tellIfUnused } = await readPlace(given)
-  // Before the database is opened: it may take long, and may be broken off.
+  // The value is read before the database is opened, because that may take long and may be cancelled.
   const value = action === 'set' ? await readValue(name) : ''
   const db = await openData(config.dataDirectory)
   try {
@@ -71,7 +71,7 @@ async function readInput(): Promise<string> {
   }
 }
 
-/** Reads a line of the terminal without showing it. */
+/** Reads a line from the terminal without showing it. */
 async function askFor(question: string): Promise<string> {
   process.stderr.write(question)
   const nowhere = new Writable({ write: (_, __, done) => done() })

@@ -36,15 +36,16 @@ import { prepareRenewal, RENEW_SIGNAL } from './upgrade/renew.ts'
 import { createWatchdog } from './watchdog.ts'
 
 const HOUSEKEEPING_MS = 10_000
-/** How late the event of a sandbox that has stopped may be. */
+/** How late the event of a stopped sandbox may be. */
 const STOPS_MS = 1000
-/** How long a stop waits for the sweep of the start. The next start does what this one could not. */
+/** How long a stop waits for the sweep that the start began. The next start does what is left. */
 const SWEPT_WITHIN_MS = 3000
 /** How long readers have to take the rest of their streams once all runs have ended. */
 const FLUSH_MS = 1000
 
 /**
- * Runs until SIGTERM or SIGINT, or begins anew for an upgrade. Throws a ConfigError, or an error that says what keeps it from starting.
+ * Runs until SIGTERM or SIGINT, or until an upgrade makes it start anew. Throws a ConfigError, or an error that says what
+ * prevents the start.
  *
  * Over 100 lines: the steps of a start and of a stop, in their order.
  */
@@ -97,7 +98,7 @@ export async function serve({ settings }: Given): Promise<void> {
   const listener = listen(config, log, config.logLevel === 'debug' ? withRequestLog(log, answer) : answer)
   const figures = config.metricsAddress && listenForMetrics(runtime, config.metricsAddress)
   loop.start(config.watchdogMs, config.log)
-  // The build's leaves what a start runs once uncompiled.
+  // The build's policy leaves code that only a start runs uncompiled; from here on, code is compiled as usual.
   Bun.unsafe.setJITPolicy(1)
   manager.ready()
   console.log(`threadbox listening on ${listener.origin}`)
@@ -106,7 +107,7 @@ export async function serve({ settings }: Given): Promise<void> {
   showKey(runtime, teamId, listener.origin)
 
   if (await Promise.race([stopped, hold.over])) {
-    // The upgrade has given this server up before it did anything.
+    // The upgrade was given up before this server accepted anything.
     await listener.stop(true)
     await figures?.stop(true)
     await telemetry.close()
@@ -119,7 +120,7 @@ export async function serve({ settings }: Given): Promise<void> {
     .then(() => releaseSnapshots(runtime))
     .then(() => removeOldStrays(runtime))
   void removeUnusedBundles(runtime)
-  // What a start runs once is over when the first spares are there.
+  // When the first spares are ready, the code that only a start runs is not needed any more.
   void runtime.spares.start(findLastStart(runtime)).then(releaseCode)
   const removeTeams = createTeamRemoval(runtime)
   void removeTeams()

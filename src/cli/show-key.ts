@@ -8,7 +8,7 @@ import { signInUrl } from './console-url.ts'
 import { keepCommand } from './keep-command.ts'
 import { keyHint } from './start-summary.ts'
 
-/** Prints how to get in: where there is no key yet, one is made, with a link to the console at this origin. */
+/** Prints how to sign in. When there is no key yet, makes one, with a link to the console at this origin. */
 export function showKey({ db, config }: Runtime, teamId: string, origin: string): void {
   const { apiKey, dataDirectory, publicUrl } = config
   if (apiKey || countKeys(db) > 0) {

@@ -21,5 +21,5 @@ export async function signIn(given: Given): Promise<void> {
   tellIfUnused()
 }
 
-/** A browser on this machine reaches a server that listens on all addresses by this one. */
+/** A server that listens on all addresses is reached from this machine by this name. */
 const hostOf = (host: string): string => (host === '0.0.0.0' || host === '::' ? 'localhost' : host)

@@ -24,7 +24,7 @@ export function startSummary({ config, db, backends, gateway }: Runtime, teamId:
   return rows.map(([name = '', value = '']) => `  ${name.padEnd(10)} ${value}`)
 }
 
-/** Says how to get a key, and how to sign in to the console, when the first key was made at an earlier start. */
+/** Says how to get a key and how to sign in to the console, when an earlier start has made the first key. */
 export const keyHint = (dataDirectory: string): string =>
   [
     ['API keys', 'keys create'],

@@ -66,7 +66,7 @@ function create(given: Given, db: Database, name: string): void {
   console.log(id)
 }
 
-/** Keeps what a command has done to a team: call it in the transaction of the change. */
+/** Adds the audit row of a change to a team. Call it in the transaction of the change. */
 const keep = (
   db: Database,
   command: string,
@@ -74,7 +74,10 @@ const keep = (
   change: Pick<AuditFact, 'action' | 'detail'>,
 ): void => keepCommand(db, `teams ${command}`, { teamId, target: { teamId, team }, ...change })
 
-/** A running server removes the sandboxes. Resolves when the team is gone, or when no server runs that could remove it. */
+/**
+ * Removes a team. A running server removes the sandboxes. Resolves when the team is gone, or when no server runs that could
+ * remove it.
+ */
 async function remove(given: Given, db: Database, { name, dataDirectory }: { name: string; dataDirectory: string }) {
   const { id } = getTeam(db, name)
   if (name === DEFAULT_TEAM) throw new UsageError(`The team ${DEFAULT_TEAM} cannot be removed.`)
@@ -86,7 +89,7 @@ async function remove(given: Given, db: Database, { name, dataDirectory }: { nam
     closeTeam(db, id)
     keep(db, 'remove', { id, name }, { action: 'team.removed', detail: { ...contents } })
   })
-  // Without an environment to remove there is nothing to wait for.
+  // A team without environments is removed at once.
   if (deleteTeam(db, id)) return console.log(`${name} is removed.`)
   console.log(`${name} is closed: its keys are revoked.`)
   while (hasTeam(db, id)) {

@@ -11,7 +11,7 @@ const endpoints = [
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Traces and metrics as the environment wants them. When they go nowhere, nothing of it is loaded and nothing is done. */
+/** Sends traces and metrics as the environment says. When they go nowhere, its code is not even loaded. */
 export interface ServerTelemetry extends Telemetry {
   start(runtime: Runtime): void
 }

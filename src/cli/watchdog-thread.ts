@@ -1,33 +1,36 @@
 import { dlopen } from 'bun:ffi'
 import { readFileSync, writeSync } from 'node:fs'
 
-/** What the thread is sent: the memory that it shares with the event loop, how long that may stand still, and the form of its last line. */
+/**
+ * The message that starts the watch: the memory shared with the event loop, how long that may be blocked, and the form of the
+ * last line.
+ */
 export interface Watch {
   memory: SharedArrayBuffer
   limitMs: number
   form: 'text' | 'json'
 }
 
-/** Places of the words in the shared memory: beats, one to wait on, the length of the description of the last work. */
+/** Indexes in the shared memory: the beats, a word to wait on, and the length of the last work's description. */
 export const [BEATS, SLEEP, LENGTH] = [0, 1, 2] as const
-/** The description follows these. */
+/** The description starts at this byte. */
 export const HEAD_BYTES = 16
 
 /** The limit is counted in this many parts, so that a process that was stopped as a whole, or whose machine slept, goes on. */
 const LOOKS = 6
-/** The exit code, which is used for nothing else. */
+/** The exit code, which nothing else uses. */
 const EXIT_CODE = 70
-/** Of a CPU, by USER_HZ. */
+/** A tick of CPU time, as USER_HZ defines it. */
 const TICK_MS = 10
-/** The reader of stderr may be stuck: the process ends after this all the same. */
+/** Nobody may be reading stderr: the process ends after this time all the same. */
 const WRITTEN_WITHIN_SECONDS = 5
 
-/** Makes this worker watch the event loop of the main thread, which cannot act while it is blocked. */
+/** Makes this worker watch the main thread's event loop, which cannot act itself while it is blocked. */
 export function listenForWatch(): void {
   addEventListener('message', event => watch((event as MessageEvent<Watch>).data))
 }
 
-/** Logs what is known and ends the process when the loop has stood still. Returns never. */
+/** Logs what is known and ends the process once the loop was blocked for too long. Never returns. */
 function watch({ memory, limitMs, form }: Watch): never {
   const words = new Int32Array(memory, 0, HEAD_BYTES / Int32Array.BYTES_PER_ELEMENT)
   let last = -1

@@ -5,7 +5,10 @@ import { BEATS, HEAD_BYTES, LENGTH, type Watch } from './watchdog-thread.ts'
 
 /** Ends the process when the event loop is blocked. */
 export interface Watchdog extends EventLoop {
-  /** Starts to watch, as soon as the process may have the thread; work before that may block for long. `limitMs` 0: it only measures. */
+  /**
+   * Starts to watch. Call it once the process may use a thread; earlier work may block for long. With `limitMs` 0 it only
+   * measures.
+   */
   start(limitMs: number, form: Watch['form']): void
   close(): void
 }
@@ -33,10 +36,12 @@ export function createWatchdog(alive: () => void): Watchdog {
   let wantedMs = 0
   let wantedForm: Watch['form'] = 'text'
 
-  /** Bun would end the process. The server goes on without, and tries again when the figures begin anew. */
+  /**
+   * Without this handler Bun would end the process. The server goes on unwatched, and tries again when the figures begin anew.
+   */
   function watch() {
     if (wantedMs === 0 || worker || !canStartThread()) return
-    // From the program's own file: for a text, Bun's compiler would stay in memory.
+    // The program's own file is used, because Bun's compiler would stay in memory for a text.
     worker = new Worker(mainFile)
     worker.postMessage({ memory, limitMs: wantedMs, form: wantedForm } satisfies Watch)
     worker.unref()

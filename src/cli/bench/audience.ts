@@ -1,11 +1,11 @@
 import { cpuSeconds } from './process-figures.ts'
 import type { BenchServer } from './server.ts'
 
-/** How far apart the agent echo sends the words of `/slow N`. */
+/** The time between two words of the agent echo's `/slow N`. */
 export const EVERY_MS = 50
 const SETTLE_MS = 300
 
-/** A reply of so many words that goes on without a reader. */
+/** Starts a reply of this many words, which goes on without a reader. */
 export async function startSlowReply(
   server: BenchServer,
   sandboxId: string,
@@ -17,14 +17,14 @@ export async function startSlowReply(
 
 /** Readers of one stream. */
 export interface Audience {
-  /** What all have got so far. */
+  /** How many bytes all readers have got so far. */
   bytes(): number
-  /** What one of them has got so far. */
+  /** What one of the readers has got so far. */
   one(): { bytes: number; events: number }
   left(): Promise<unknown>
 }
 
-/** Opens so many connections. Resolves when each has had its first piece, and what was sent before has been read. */
+/** Opens this many connections. Resolves when each has had its first piece, and everything that was sent before has been read. */
 export async function gather(
   readers: number,
   open: (onPiece: (piece: Uint8Array) => void) => Promise<unknown>,
@@ -53,7 +53,7 @@ export async function gather(
   return { bytes: () => bytes, one: () => ({ ...one }), left: () => Promise.all(ends) }
 }
 
-/** The CPU time of a process meanwhile, and how many events came, for all readers together. */
+/** Measures the CPU time of a process during the work, and how many events came, for all readers together. */
 export async function measureWindow(pid: number, audience: Audience, work: () => Promise<unknown>) {
   const before = { cpu: cpuSeconds(pid), bytes: audience.bytes(), one: audience.one() }
   await work()

@@ -57,7 +57,7 @@ export async function bench(given: Given): Promise<number> {
   }
 }
 
-/** All parts when none is named. Throws a UsageError. */
+/** Returns the named parts, or all when none is named. Throws a UsageError. */
 function readParts(words: readonly string[]): readonly PartName[] {
   const isPart = (word: string): word is PartName => partNames.some(name => name === word)
   const [unknown] = words.filter(word => !isPart(word))
@@ -68,7 +68,7 @@ function readParts(words: readonly string[]): readonly PartName[] {
   return words.length === 0 ? partNames : partNames.filter(name => words.includes(name))
 }
 
-/** Throws a UsageError when it cannot be run. */
+/** Throws a UsageError when the executable cannot be run. */
 async function readVersion(executable: string): Promise<string> {
   try {
     const child = Bun.spawn([executable, 'version'], { stdio: ['ignore', 'pipe', 'ignore'] })

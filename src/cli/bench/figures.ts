@@ -3,19 +3,19 @@ import { listRows, type PartName, partNames, type RowKey } from './rows.ts'
 /** The samples of one round. */
 export interface RoundSamples {
   samples: readonly number[]
-  /** Those of the row's baseline, taken beside them. */
+  /** The samples of the row's baseline, from the same round. */
   baseline?: readonly number[]
 }
 
-/** What was measured of one executable. */
+/** The figures that were measured of one executable. */
 export interface Figures {
-  /** Adds the samples of one round, with those of the row's baseline that were taken beside them. */
+  /** Adds the samples of one round, with those of the row's baseline from the same round. */
   record(key: RowKey, samples: readonly number[], baseline?: readonly number[]): void
-  /** Says why the rows of a part have no samples, or no more. */
+  /** Notes why the rows of a part have no samples, or no more of them. */
   leaveOut(part: PartName, why: string, options: { isFailure: boolean }): void
   read(key: RowKey): RoundSamples[]
   why(part: PartName): string | undefined
-  /** A part was not measured although it should have been. */
+  /** Whether a part failed that should have been measured. */
   readonly hasFailed: boolean
 }
 
@@ -29,7 +29,7 @@ export function createFigures(): Figures {
     record(key, samples, baseline) {
       add(key, { samples, ...(baseline && { baseline }) })
       const beside = known.get(key)?.baseline as RowKey | undefined
-      // Several rows may share one baseline of a round.
+      // Several rows may share one baseline in a round.
       if (beside && baseline && !rounds.get(beside)?.some(({ samples: same }) => same === baseline))
         add(beside, { samples: baseline })
     },

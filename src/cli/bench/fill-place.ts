@@ -7,13 +7,13 @@ import { LeftOut } from './part.ts'
 import type { Place } from './place.ts'
 import { startSleeper } from './sleeper.ts'
 
-/** The file of an environment that says what it is; its disk is the only large one. */
+/** The file that describes an environment. Only the environment's disk is large. */
 const RECORD = 'meta.json'
 const DISK = 'disk.img'
 
 /**
- * Fills a data directory with stopped sandboxes of nsjail: one that a server has made, and copies of its record, its disk
- * (by a link) and its row. To make them all would take longer than the rest of the bench. Returns what removes the copies.
+ * Fills a data directory with stopped nsjail sandboxes: a server makes one, and its record, its disk (by a link) and its row are
+ * copied. Making all of them would take longer than the rest of the bench. Returns a function that removes the copies.
  */
 export async function fillPlace(place: Place, count: number, signal: AbortSignal): Promise<() => Promise<void>> {
   const { id, sandboxId } = await makeStopped(place, signal)
@@ -27,7 +27,7 @@ export async function fillPlace(place: Place, count: number, signal: AbortSignal
   try {
     for (const [index, each] of copies.entries()) {
       await mkdir(join(sandboxes, each), { mode: 0o700 })
-      // Each has user ids of its own.
+      // Each copy has its own user ids.
       const own = { ...objectOf(parseJson(record)), id: each, slot: index + 1 }
       await writeFile(join(sandboxes, each, RECORD), JSON.stringify(own), { mode: 0o600 })
       await link(join(sandboxes, sandboxId, DISK), join(sandboxes, each, DISK))

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism, loadavg, release, totalmem } from 'node:os'
 
-/** What measures, and what else it does. */
+/** The machine that measures, and how busy it is with other things. */
 export interface Machine {
   cores: number
   processor: string
   memoryMb: number
   kernel: string
-  /** Of the last minute. */
+  /** The load average of the last minute. */
   load: number
-  /** The share of all cores that others use, from 0 to 1. */
+  /** The share of all cores that other programs use, from 0 to 1. */
   busy: number
 }
 
-/** More than that makes figures doubtful. */
+/** A larger share makes figures doubtful. */
 const BUSY = 0.15
 const LOOK_MS = 500
 
-/** Looks for half a second. Call it while nothing is measured. */
+/** Observes the machine for half a second. Call it while nothing is measured. */
 export async function lookAtMachine(): Promise<Machine> {
   const before = readTimes()
   await Bun.sleep(LOOK_MS)
@@ -37,7 +37,7 @@ export const isTooBusy = ({ busy }: Machine): boolean => busy > BUSY
 
 function readTimes(): { total: number; idle: number } {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1)
-  // user nice system idle iowait irq softirq steal
+  // The columns are: user nice system idle iowait irq softirq steal.
   const times = line.split(/\s+/).slice(1, 9).map(Number)
   return { total: times.reduce((sum, each) => sum + each, 0), idle: (times[3] ?? 0) + (times[4] ?? 0) }
 }

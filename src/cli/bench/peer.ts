@@ -1,9 +1,9 @@
-/** The bare server that streams are compared with. It runs in a process of its own and ends with its stdin. */
+/** The bare server with which streams are compared. It runs in its own process and ends with its stdin. */
 
 const PIECE = new Uint8Array(1024 * 1024)
 const SSE = { 'content-type': 'text/event-stream' }
 
-/** An address of this machine that a rule of the network can name. */
+/** A loopback address that a network rule can name. */
 export const PEER_HOST = '127.0.0.2'
 
 /** Serves until stdin ends: `/bytes?count`, `/stream?count`, `/file?path`, and `/events`, which `/send?count&everyMs&bytes` feeds. */

@@ -9,18 +9,18 @@ import { type BenchServer, startServer } from './server.ts'
 export interface Place {
   readonly directory: string
   readonly executable: string
-  /** Starts a server on it. One at a time. */
+  /** Starts a server on the directory; only one may run at a time. */
   serve(flags?: readonly string[], options?: ServeOptions): Promise<BenchServer>
   /** Runs a command of the executable and returns what it prints. Throws when it fails. */
   run(...args: string[]): Promise<string>
-  /** Stops its server, destroys its sandboxes and removes it. */
+  /** Stops the server, destroys its sandboxes and removes the directory. */
   close(): Promise<void>
 }
 
 export interface ServeOptions {
-  /** How many sandboxes stand ready. Default: the executable's own. */
+  /** How many sandboxes are kept ready. By default the executable decides. */
   spares?: number
-  /** Nothing that one key or address may do is limited. */
+  /** Whether no limit holds for single keys and addresses. */
   isUnlimited?: boolean
 }
 
@@ -39,7 +39,7 @@ const UNLIMITED = [
   'address.connections=0',
 ]
 
-/** All that the measured executable has of our environment. */
+/** The only variables of this process that the measured executable gets. */
 const KEPT = [
   'PATH',
   'HOME',
@@ -53,7 +53,7 @@ const KEPT = [
 const environment = () =>
   Object.fromEntries(KEPT.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])))
 
-/** Nothing of it is left after `close`; when this process is killed, another one removes it. */
+/** Opens a place. After `close` nothing of it is left; when this process is killed, another one removes it. */
 export async function openPlace({ executable, parent, settings, signal }: PlaceOptions): Promise<Place> {
   const directory = join(parent, newDataDirectory())
   const order = { dataDirectory: directory, settings }
@@ -99,7 +99,7 @@ async function remove(
   }
 }
 
-/** An older executable may not have it. */
+/** An older executable may not know the flag. */
 async function hasFlag(executable: string, name: string): Promise<boolean> {
   const child = Bun.spawn([executable, 'serve', '--help'], { stdio: ['ignore', 'pipe', 'ignore'] })
   return (await child.stdout.text()).includes(`--${name} `)

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux reports times of processes in this unit. */
+/** How many of Linux's units of process time make a second. */
 const TICKS_PER_SECOND = 100
 
-/** User and system time of a process so far, in seconds; of its threads, not of its children. */
+/** The user and system time that a process and its threads have used, without its children, in seconds. */
 export function cpuSeconds(pid: number): number {
   const [, , , , , , , , , , , user, system] = statOf(pid)
   return (Number(user) + Number(system)) / TICKS_PER_SECOND
@@ -14,7 +14,7 @@ export const rssOf = (pid: number): number => read(pid, /^Rss: +(\d+) kB/m)
 /** The same in MB, where a page that several processes share counts in parts. */
 export const pssOf = (pid: number): number => read(pid, /^Pss: +(\d+) kB/m)
 
-/** How many processes have this word in their command line, or descend from such a one, and their private memory in MB. */
+/** How many processes have this word in their command line, or descend from such a process, and their private memory in MB. */
 export function privateMemoryOf(word: string): { processes: number; mb: number } {
   const ofProcess = (pid: number) => read(pid, /^Private_Clean: +(\d+) kB/m) + read(pid, /^Private_Dirty: +(\d+) kB/m)
   const pids = [...withDescendants(findProcesses(word))]
@@ -48,7 +48,7 @@ const statOf = (pid: number): string[] => {
 const read = (pid: number, pattern: RegExp): number =>
   Number(pattern.exec(text(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0) / 1024
 
-/** Empty when the process has ended, or is another user's. */
+/** Returns an empty text when the process has ended, or is another user's. */
 function text(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -3,14 +3,14 @@ import type { Machine } from './machine.ts'
 import { compare, type Result, toResults } from './results.ts'
 import type { PartName } from './rows.ts'
 
-/** What a run of the bench has found; what `--json` prints. */
+/** The result of a run of the bench, as `--json` prints it. */
 export interface Report {
   executable: string
   version: string
-  /** Smaller than the rows' names say; goals are not judged. */
+  /** Whether the sizes were smaller than the rows' names say; goals are not judged then. */
   quick: boolean
   machine: Machine
-  /** The machine was busy with other things before or after. */
+  /** Whether other programs kept the machine busy before or after. */
   tooBusy: boolean
   startedAt: string
   seconds: number
@@ -18,10 +18,10 @@ export interface Report {
   against?: { executable: string; version: string }
 }
 
-/** What another executable gave in the same rounds. */
+/** The result of another executable in the same rounds. */
 export interface Comparison {
   before: Pick<Result, 'n' | 'p50' | 'p95' | 'p99' | 'ratio' | 'notMeasured'>
-  /** After to before: the median of the rounds' ratios of p50. */
+  /** The ratio of after to before: the median of the rounds' ratios of p50. */
   change: number | null
 }
 

@@ -13,16 +13,19 @@ export interface Result {
   p95: number | null
   p99: number | null
   baseline: string | null
-  /** To the baseline: the median of the rounds' ratios of p50. */
+  /** The ratio to the baseline: the median of the rounds' ratios of p50. */
   ratio: number | null
   goal: Goal | null
   met: boolean | null
   notMeasured: string | null
-  /** Why rounds are missing, when some were measured. */
+  /** Why rounds are missing, when only some were measured. */
   incomplete: string | null
 }
 
-/** Rows of these parts, and the baselines of other parts that they name. `isJudged`: goals are compared with figures. */
+/**
+ * Lists the rows of these parts, and the baselines in other parts that they name. `isJudged` says whether figures are compared
+ * with goals.
+ */
 export function toResults(figures: Figures, chosen: readonly PartName[], isJudged: boolean): Result[] {
   const named = new Set(chosen.flatMap(listRows).map(([, { baseline }]) => baseline))
   return partNames.flatMap(part =>

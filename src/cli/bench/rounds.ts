@@ -15,7 +15,7 @@ export interface Subject {
 }
 
 export interface RoundsOptions {
-  /** Each is measured in every round; the order changes from round to round. */
+  /** The executables. Each is measured in every round, and their order changes from round to round. */
   subjects: readonly Subject[]
   parts: readonly PartName[]
   sizes: Sizes
@@ -27,7 +27,7 @@ export interface RoundsOptions {
   progress: Progress
 }
 
-/** Measures parts round by round. Nothing is left of it, also when `signal` ends it: then it rejects. */
+/** Measures parts round by round, and removes everything that it made. Rejects when `signal` ends it. */
 export async function runRounds(options: RoundsOptions): Promise<void> {
   const { subjects, parent, settings, signal } = options
   await using peer = await startPeer()

@@ -7,14 +7,14 @@ export interface Goal {
 
 export type Unit = 'ms' | 'µs' | 'MB' | 'MiB/s' | 's/GiB' | '/s' | 'failed'
 
-/** One line of the table: what is measured, how, and what is to be reached. */
+/** One line of the table: what is measured, how, and the goal. */
 export interface Row {
   name: string
   unit: Unit
-  /** The row that was measured beside it, in the same round. */
+  /** The row that is measured in the same round for comparison. */
   baseline?: string
   goal?: Goal
-  /** How it is taken. */
+  /** How the row is measured. */
   taken: string
 }
 
@@ -23,7 +23,7 @@ const p50 = (value: number): Goal => ({ of: 'p50', is: '≤', value })
 
 const CPU = "user and system time of the server's process, for a GiB"
 
-/** Every row of every part, in the order of the table. Baselines come before what is compared with them. */
+/** Every row of every part, in the order of the table. A baseline comes before the rows that are compared with it. */
 export const parts = {
   exec: {
     bash: {

@@ -7,13 +7,13 @@ import { type Transfer, type TransferOptions, transfer } from './transfer.ts'
 export interface BenchServer extends AsyncDisposable {
   readonly url: string
   readonly pid: number
-  /** From the start of the process until it said that it listens. */
+  /** The time from the start of the process until it reported that it listens. */
   readonly listeningAfterMs: number
-  /** One request; its answer, parsed. Throws what the server answered when it refused. */
+  /** Sends a request and returns its parsed answer. Throws the server's error when the request is refused. */
   ask<Answer = unknown>(method: string, path: string, body?: object): Promise<Answer>
-  /** One request; its answer, whatever it is. */
+  /** Sends a request and returns its answer, whatever its status. */
   request(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Response>
-  /** One request over a connection of its own. Throws when it is refused. */
+  /** Sends a request over its own connection. Throws when it is refused. */
   transfer(path: string, options?: TransferOptions): Promise<Transfer>
   /** Makes a sandbox of the agent echo. */
   create(fields?: object): Promise<SandboxIds>
@@ -28,7 +28,7 @@ export interface BenchServer extends AsyncDisposable {
 
 export interface SandboxIds {
   id: string
-  /** Of its environment. */
+  /** The sandbox's id. */
   sandboxId: string
 }
 
@@ -42,13 +42,13 @@ export interface StartOptions {
   executable: string
   flags: readonly string[]
   env: Record<string, string | undefined>
-  /** Where its stderr goes. */
+  /** The file that receives the server's stderr. */
   log: string
-  /** Stops it. */
+  /** Stops the server. */
   signal: AbortSignal
 }
 
-/** A server that does not end by SIGTERM is killed after that. */
+/** A server that has not ended this long after SIGTERM is killed. */
 const STOP_MS = 5000
 
 export async function startServer({ executable, flags, env, log, signal }: StartOptions): Promise<BenchServer> {

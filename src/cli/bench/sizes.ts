@@ -22,7 +22,7 @@ export interface Sizes {
   activeSandboxes: number
 }
 
-/** One to two minutes: what the rows are named after. */
+/** These sizes take one to two minutes; the rows' names refer to them. */
 export const full: Sizes = {
   rounds: 3,
   execs: 60,
@@ -45,7 +45,7 @@ export const full: Sizes = {
   activeSandboxes: 5,
 }
 
-/** About 20 seconds, for a look: bursts and bytes are smaller than the rows' names say. */
+/** These sizes take about 20 seconds. Bursts and bytes are smaller than the rows' names say. */
 export const quick: Sizes = {
   rounds: 1,
   execs: 30,

@@ -1,14 +1,14 @@
 import { commandOf } from '../../start/executable.ts'
 
-/** The bare server of `peer.ts`, running. */
+/** The bare server of `peer.ts` in a running process. */
 export interface Peer extends AsyncDisposable {
   readonly url: string
   readonly pid: number
 }
 
-/** It ends with this process too. */
+/** Starts the bare server. It ends with this process too. */
 export async function startPeer(): Promise<Peer> {
-  // Detached: a terminal's Ctrl-C is for us, who end it.
+  // Detached, because a terminal's Ctrl-C is meant for this process, which ends the child.
   const child = Bun.spawn(commandOf('bench-peer'), { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   let printed = ''
   for await (const bytes of child.stdout) {

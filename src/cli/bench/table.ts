@@ -2,7 +2,7 @@ import type { Report } from './report.ts'
 import type { Result } from './results.ts'
 import { describeGoal } from './rows.ts'
 
-/** The report as a table, and how to read it. */
+/** Shows the report as a table, with an explanation. */
 export function toTable(report: Report): string {
   const [head, ...rows] = toCells(report)
   const all = [head ?? [], ...rows]
@@ -16,7 +16,7 @@ export function toTable(report: Report): string {
   return [describeMachine(report), '', ...lines, '', ...notes(report)].join('\n')
 }
 
-/** The same as a table of Markdown. */
+/** Shows the same table in Markdown. */
 export function toMarkdown(report: Report): string {
   const [head = [], ...rows] = toCells(report)
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
@@ -49,7 +49,7 @@ function figure(value: number | null, unit: Result['unit']): string {
   return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${unit}`
 }
 
-/** What was measured where, in one line. */
+/** Describes in one line what was measured and where. */
 export function describeMachine({
   version,
   machine,

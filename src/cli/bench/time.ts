@@ -1,22 +1,22 @@
-/** How long work takes, in ms. */
+/** Measures how long work takes, in ms. */
 export async function time(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
   await work()
   return performance.now() - startedAt
 }
 
-/** How long each of `count` takes, one after the other. */
+/** Measures how long each of `count` runs takes, one after the other. */
 export async function times(count: number, work: (index: number) => Promise<unknown>): Promise<number[]> {
   const samples: number[] = []
   for (let index = 0; index < count; index++) samples.push(await time(() => work(index)))
   return samples
 }
 
-/** The baseline: one fork and exec of `bash -c true`. */
+/** Runs the baseline: one fork and exec of `bash -c true`. */
 export const runBash = (): Promise<number> =>
   Bun.spawn(['bash', '-c', 'true'], { stdio: ['ignore', 'ignore', 'ignore'] }).exited
 
-/** Short turns: other work on the machine hits all alike. */
+/** Turns are short, so that other work on the machine affects both kinds alike. */
 const TURN = 10
 
 /** Times two kinds of work in turns. */
@@ -34,7 +34,7 @@ export async function alternate(
   return [ones, others]
 }
 
-/** How many a second, with so many under way. */
+/** Measures how many runs a second are possible with this many at once. */
 export async function rate(count: number, atOnce: number, work: () => Promise<unknown>): Promise<number> {
   let begun = 0
   const next = async () => {
@@ -49,5 +49,5 @@ export async function rate(count: number, atOnce: number, work: () => Promise<un
 
 export const MIB = 1024 * 1024
 
-/** In MiB a second. */
+/** Computes MiB a second. */
 export const speed = (bytes: number, tookMs: number): number => bytes / MIB / (tookMs / 1000)

@@ -1,7 +1,9 @@
-/** One request over a connection of its own, counted and not kept: what a client costs is the same on both sides. */
+/**
+ * One request over its own connection. Its bytes are counted and not kept, so that the client costs the same for every server.
+ */
 export interface Transfer {
   status: number
-  /** Of the whole answer, its head too. */
+  /** The size of the whole answer, with its head. */
   bytes: number
   /** The end of the answer. */
   tail: string
@@ -10,9 +12,9 @@ export interface Transfer {
 export interface TransferOptions {
   method?: string
   headers?: Readonly<Record<string, string>>
-  /** A body as text, or so many bytes. */
+  /** The body as text, or the number of bytes to send. */
   body?: string | { bytes: number }
-  /** Called with each piece of the answer, its head too. */
+  /** Called with each piece of the answer, including its head. */
   onPiece?: (piece: Uint8Array) => void
 }
 
@@ -63,7 +65,7 @@ export function transfer(url: string, options: TransferOptions = {}): Promise<Tr
           piece.byteLength >= TAIL ? piece.subarray(-TAIL) : Buffer.concat([tail, piece]).subarray(-TAIL),
         )
         onPiece?.(piece)
-        // An answer to a failed upload comes before its end.
+        // When an upload fails, the answer comes before the body's end.
         if (left > 0 && first.includes(' 4')) socket.end()
       },
       close: end,

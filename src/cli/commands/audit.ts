@@ -1,7 +1,7 @@
 import { idsAlone, json, place } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
-/** What a server has done, by the chain in its data directory. */
+/** Commands that read the audit log in a data directory. */
 export const auditCommands: readonly Command[] = [
   {
     name: 'audit list',

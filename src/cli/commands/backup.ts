@@ -11,7 +11,7 @@ const passphraseFile: Flag = {
 
 const identity: Flag = { name: 'identity', value: 'FILE', help: 'private keys of age', repeats: true }
 
-/** Backups of a data directory. */
+/** Commands that make, check and restore backups. */
 export const backupCommands: readonly Command[] = [
   {
     name: 'backup create',

@@ -1,7 +1,7 @@
 import { idsAlone, json, quiet, replyAlone, server } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
-/** A server through its API. */
+/** Commands that use a server through its API. */
 export const clientCommands: readonly Command[] = [
   {
     name: 'chat',

@@ -6,14 +6,14 @@ export interface Command {
   name: string
   /** The operands that follow: optional ones in brackets, repeatable ones with `…`. */
   operands?: string
-  /** One short phrase. */
+  /** One short phrase that describes the command. */
   help: string
   /** What else a user has to know. */
   more?: string
   flags?: readonly Flag[]
-  /** The settings of `serve` that it accepts too. */
+  /** The settings of `serve` that the command accepts too. */
   settings?: 'all' | readonly string[]
   examples: readonly string[]
-  /** Only threadbox itself starts it; help does not show it. */
+  /** Only threadbox itself starts such a command, so help does not show it. */
   isInternal?: true
 }

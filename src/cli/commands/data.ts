@@ -10,7 +10,7 @@ const ownLimit = (example: string): Flag => ({
   repeats: true,
 })
 
-/** What a server keeps. All but `agents deploy` work on its data directory. */
+/** Commands for what a server stores. All but `agents deploy` work on its data directory. */
 export const dataCommands: readonly Command[] = [
   {
     name: 'keys create',

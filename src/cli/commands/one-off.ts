@@ -1,7 +1,7 @@
 import { oneOff, replyAlone, verbose } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
-/** A sandbox without a server. */
+/** Commands that use a sandbox without a server. */
 export const oneOffCommands: readonly Command[] = [
   {
     name: 'run',

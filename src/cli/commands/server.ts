@@ -2,7 +2,7 @@ import { partNames } from '../bench/rows.ts'
 import { json, place } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
-/** The server on this machine. */
+/** Commands for the server on this machine. */
 export const serverCommands: readonly Command[] = [
   {
     name: 'serve',

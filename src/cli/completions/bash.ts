@@ -1,6 +1,9 @@
 import { flagsOf, hasActions, type Kind, kindOf, kindOfOperands, shownCommands, subjects } from './shapes.ts'
 
-/** The completions for bash, which need no other package. Each flag is written with what it takes: `--root:directory`. */
+/**
+ * The completions for bash, which need no other package. Each flag is written with the kind of its value, as in
+ * `--root:directory`.
+ */
 export function bashCompletions(): string {
   const nested = [...subjects].filter(([, those]) => hasActions(those))
   const actions = nested.map(([subject, those]) => {

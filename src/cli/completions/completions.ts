@@ -1,6 +1,6 @@
 import { type Given, UsageError } from '../command-line.ts'
 
-/** Prints what makes a shell complete threadbox's commands and flags. */
+/** Prints a script that makes a shell complete threadbox's commands and flags. */
 export async function completions({ words: [shell = ''] }: Given): Promise<void> {
   console.log(await completionsOf(shell))
 }

@@ -10,7 +10,7 @@ import {
   subjects,
 } from './shapes.ts'
 
-/** The completions for fish: a file `threadbox.fish` of its completions, or sourced. */
+/** The completions for fish, to be sourced or stored as `threadbox.fish`. */
 export function fishCompletions(): string {
   const first = [...subjects].map(
     ([subject, those]) => `${complete('')} -a ${subject} -d ${quote(describeSubject(those))}`,

@@ -10,7 +10,7 @@ import {
   subjects,
 } from './shapes.ts'
 
-/** The completions for zsh: a file `_threadbox` of its fpath, or sourced after compinit. */
+/** The completions for zsh, to be stored as `_threadbox` in its fpath, or sourced after compinit. */
 export function zshCompletions(): string {
   const first = [...subjects].map(([subject, those]) => `      ${quote(`${subject}:${describeSubject(those)}`)}`)
   const nested = [...subjects].filter(([, those]) => hasActions(those))
@@ -63,7 +63,7 @@ function toCase(command: Command): string {
 function toAction(kind: Kind): string {
   if (kind === 'file') return '_files'
   if (kind === 'directory') return '_files -/'
-  // A message of one blank: nothing is offered.
+  // A message of one blank makes zsh offer nothing.
   return kind === 'value' ? ' ' : `(${kind.join(' ')})`
 }
 

@@ -16,8 +16,8 @@ const TIMES = 4
 const UNSENT_MS = (IDLE_SECONDS + TIMES * EVERY_SECONDS) * 1000
 
 /**
- * Ends connections within two minutes when the machine at the other end is gone. Bun has no setting for this, so it is set
- * on the listening sockets, from which accepted ones inherit it. Returns false when /proc shows no listening socket.
+ * Ends connections within two minutes when the machine at the other end is gone. Bun has no setting for this, so it is set on the
+ * listening sockets, from which accepted ones inherit it. Returns false when /proc shows no listening socket.
  */
 export function keepConnectionsAlive(port: number): boolean {
   using sockets = openListeningSockets()

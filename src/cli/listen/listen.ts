@@ -10,28 +10,28 @@ import { watchPair } from './watch-pair.ts'
 
 /** Connections without a valid key are closed after this silence, because they could use up the descriptors. */
 const STRANGER_IDLE_SECONDS = 10
-/** How long a handshake that has begun at the older socket may take: Linux sends its part again for so long. */
+/** How long a handshake that has begun at the older socket may take: Linux repeats its part for this long. */
 const HANDSHAKES_MS = 5000
 
 export type Server = Bun.Server<SocketHandlers>
 
-/** Where the server listens, by TLS when it has a certificate. */
+/** The server's listening socket, with TLS when the server has a certificate. */
 export interface Listener {
   port: number
-  /** As `https://host:7070`. */
+  /** The origin, such as `https://host:7070`. */
   origin: string
-  /** The server whose connection a request came by: there is one for each certificate that was used. */
+  /** The server that holds a request's connection: there is one for each certificate that was used. */
   serverOf(request: Request): Server
-  /** Hears that a valid key was shown on the request's connection. */
+  /** Called when a valid key was sent on the request's connection. */
   keyShown(request: Request): void
-  /** Takes no more connections. Resolves when requests under way have ended; `isAtOnce` ends them. */
+  /** Accepts no more connections. Resolves when open requests have ended; with `isAtOnce` they are cut off. */
   stop(isAtOnce?: boolean): Promise<void>
 }
 
 type Listening = Omit<Listener, 'keyShown'>
 type Answer = (request: Request) => Promise<Response | undefined>
 
-/** Listens. Throws an error that names the setting which does not let it. */
+/** Starts to listen. Throws an error that names the setting which prevents it. */
 export function listen(config: Config, log: Log, answer: Answer): Listener {
   const { host, tls, callerLimits, trustedProxies: trusted } = config
   const listening = tls ? listenByTls(config, tls, log, answer) : plain(open(host, config.port, answer))
@@ -77,7 +77,7 @@ function listenByTls({ host, port }: Config, files: NonNullable<Config['tls']>, 
   }
   const first = readTlsPair(files)
   const server = start(port, first)
-  // Without its listening socket it has no port any more.
+  // A server without its listening socket reports no port.
   const { port: bound = 0, url } = server
   const { origin } = url
   const watching = watchPair(files, first, log, pair => replace(bound, () => start(bound, pair)))
@@ -93,9 +93,9 @@ function listenByTls({ host, port }: Config, files: NonNullable<Config['tls']>, 
 }
 
 /**
- * Lets a younger socket take all new connections of a port, and then ends the older one. Bun's `reload` keeps the
- * certificate, and its `stop` drops connections that are idle: so the older server stays, without its listening socket,
- * for as long as its connections do.
+ * Lets a younger socket take all new connections of a port, and then ends the older one. Bun's `reload` would keep the
+ * certificate, and its `stop` drops idle connections. So the older server stays, without its listening socket, as long as its
+ * connections do.
  */
 async function replace(port: number, start: () => unknown): Promise<void> {
   const sockets = openListeningSockets()
@@ -107,7 +107,7 @@ async function replace(port: number, start: () => unknown): Promise<void> {
     if (younger !== undefined) sockets.preferYounger(younger)
     keepConnectionsAlive(port)
     await Bun.sleep(HANDSHAKES_MS)
-    // A stop has closed it meanwhile, and its number may be another file's.
+    // A stop may have closed the socket meanwhile, and its number may belong to another file.
     if (sockets.find(port).includes(older)) sockets.end(older)
   } finally {
     sockets[Symbol.dispose]()
@@ -123,7 +123,7 @@ function open(host: string, port: number, fetch: Answer, options: { tls?: TlsPai
       idleTimeout: STRANGER_IDLE_SECONDS,
       reusePort: options.reusePort ?? false,
       ...(options.tls && { tls: options.tls }),
-      // Otherwise Bun prints a stack when a response's body fails; the client sees that the connection ends.
+      // Without this, Bun prints a stack when the body of a response fails; the client sees that the connection ends.
       development: false,
       // JSON bodies have their own limit; files may have any size.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,

@@ -27,24 +27,27 @@ const openLibrary = () =>
 /** A connection that somebody has made to this process. */
 export interface Connection {
   descriptor: number
-  /** Of the other end; IPv4 never within IPv6. */
+  /** The address of the other end. An IPv4 address is never written within IPv6. */
   address: string
   port: number
 }
 
-/** This process's sockets, by what Bun has no calls for. */
+/** Operations on this process's sockets for which Bun has no calls. */
 export interface ListeningSockets extends Disposable {
   /** The descriptors that listen on a port. Empty when /proc is hidden. */
   find(port: number): number[]
-  /** False when Linux refuses. */
+  /** Returns false when Linux refuses. */
   setOption(socket: number, level: number, name: number, value: number): boolean
-  /** Lets another socket of this user listen on the same port. */
+  /** Lets another socket of this user listen on the same port. Returns false when Linux refuses. */
   share(socket: number): boolean
-  /** Each new connection of the port goes to the younger one of two sockets that share it; begun handshakes end where they began. */
+  /**
+   * Sends each new connection of a port to the younger of two sockets that share it; handshakes end at the socket where they
+   * began.
+   */
   preferYounger(socket: number): boolean
-  /** The connections to a port. */
+  /** Lists the connections to a port. */
   connections(port: number): Connection[]
-  /** Ends a connection both ways; who reads from it sees its end. */
+  /** Ends a connection in both directions; its reader sees the end. */
   shutDown(connection: Connection): void
   /** Ends listening. The descriptor stays open on /dev/null, because Bun closes it later. */
   end(socket: number): void
@@ -69,12 +72,13 @@ export function openListeningSockets(): ListeningSockets {
     return nameOf(fd, symbols.getsockname)?.port === port
   }
   return {
-    // Not by /proc/net/tcp: Linux looks through its whole table of connections to show it, which takes tens of milliseconds.
+    // /proc/net/tcp is not used, because Linux searches its whole table of connections for it, which takes tens of milliseconds.
     find: port => descriptors().filter(fd => isListeningOn(fd, port)),
     setOption,
     share: socket => setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1),
     preferYounger(socket) {
-      // One instruction, `return 1`: the place of the second in their group. Alone in it, a socket gets all.
+      // This program has one instruction, `return 1`: the index of the second socket in the group. Once alone in it, a socket
+      // gets all connections.
       const instruction = new DataView(new ArrayBuffer(8))
       instruction.setUint16(0, BPF_RET, true)
       instruction.setUint32(4, 1, true)

@@ -3,27 +3,27 @@ import { isWithin, parseAddress, type Range } from '../../read/addresses.ts'
 import { descriptors, openListeningSockets } from './listening-sockets.ts'
 
 const LOOK_MS = 1000
-/** So many known connections are looked through for those that are gone. */
+/** With this many known connections, those that are closed are searched for and forgotten. */
 const MANY_KNOWN = 10_000
 
-/** Connections on which no key was shown yet, by address. */
+/** Connections on which no key was sent yet, by address. */
 export interface Strangers extends Disposable {
-  /** A key was shown on the connection from there: it does not count any more. */
+  /** Notes that a key was sent on this connection, so that it does not count any more. */
   know(address: string, port: number): void
 }
 
 export interface StrangersOptions {
-  /** The one that the server listens on. */
+  /** The port on which the server listens. */
   port: number
-  /** So many of one address may stay; 0: any number. */
+  /** How many such connections one address may have; 0 for any number. */
   most: number
-  /** Addresses that are not counted: many callers come from there. */
+  /** Addresses whose connections are not counted, because many callers come from there. */
   trusted: readonly Range[]
 }
 
 /**
- * Ends what one address has above `most`, within a second. Bun tells of a connection with its first request only, so the
- * descriptors of this process are looked through, when there are enough of them.
+ * Closes, within a second, the connections that one address has above `most`. Bun reports a connection only with its first
+ * request, so the descriptors of this process are searched, but only when it has enough of them.
  */
 export function limitStrangers({ port, most, trusted }: StrangersOptions): Strangers {
   if (most === 0) return { know() {}, [Symbol.dispose]() {} }

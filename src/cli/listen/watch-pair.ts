@@ -3,12 +3,12 @@ import type { Log } from '../../core/runtime.ts'
 import { messageOf } from '../../errors.ts'
 import { readTlsPair, type TlsPair } from '../../start/tls-pair.ts'
 
-/** Whoever renews a certificate replaces files, links or directories: reading them sees each of these. */
+/** The time between two looks. A renewal may replace files, links or directories, and reading them notices each of these. */
 const LOOK_MS = 2000
 
 /**
- * Looks at the files of a pair from time to time, and calls `use` with each new one that is whole. What is wrong is logged
- * when it is so for two looks: a certificate may be there before its key.
+ * Reads the files of a pair from time to time, and calls `use` with each new pair that fits together. A fault is logged when two
+ * looks in a row see it, because a certificate may be written before its key.
  */
 export function watchPair(
   files: TlsFiles,
@@ -27,7 +27,7 @@ export function watchPair(
       lastProblem = undefined
       loggedProblem = undefined
       if (pair.cert === used.cert && pair.key === used.key) return
-      // Not tried again and again when the server does not take it.
+      // A pair that the server refuses is not tried again.
       used = pair
       await use(pair).then(
         () => log('new connections get the new certificate'),

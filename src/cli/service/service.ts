@@ -19,7 +19,7 @@ import { isRemote, STATE_DIRECTORY, unitText } from './unit.ts'
 const UNIT = '/etc/systemd/system/threadbox.service'
 const UNIT_OF_PACKAGE = '/usr/lib/systemd/system/threadbox.service'
 const ENVIRONMENT = '/etc/threadbox/environment'
-/** A Debian package's own executable stays where its package has put it. */
+/** The executable of a Debian package stays where the package has put it. */
 const isPackaged = process.execPath === '/usr/bin/threadbox'
 const EXECUTABLE = isPackaged ? process.execPath : '/usr/local/bin/threadbox'
 
@@ -139,7 +139,7 @@ async function assertAnswers(url: string): Promise<void> {
   }
 }
 
-/** The certificate is not checked: the request says nothing secret, and only the fact of an answer counts. */
+/** The certificate is not checked, because the request has no secret, and only the fact of an answer counts. */
 const answers = (url: string): Promise<boolean> =>
   fetch(`${url}/health`, { tls: { rejectUnauthorized: false }, signal: AbortSignal.timeout(ANSWERED_WITHIN_MS) }).then(
     ({ ok }) => ok,

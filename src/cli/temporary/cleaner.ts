@@ -20,9 +20,9 @@ export interface Guard {
 }
 
 /**
- * Starts a process that cleans up after this one, should it be killed, and ends a server that it has left. It has its own
- * session, so that a terminal's Ctrl-C does not reach it. The order goes by stdin, because `settings` may have keys.
- * Resolves when the guard has its order: make the directory only after that.
+ * Starts a process that cleans up after this one if it is killed, and that ends the server it has left. The guard has its own
+ * session, so a terminal's Ctrl-C does not reach it. The order is sent over stdin, because `settings` may contain keys. Resolves
+ * when the guard has its order: make the directory only after that.
  */
 export async function startGuard(order: CleanupOrder): Promise<Guard> {
   const child = Bun.spawn(commandOf('guard'), { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

@@ -1,4 +1,4 @@
-/** The exit code when threadbox itself failed, and not the command or agent. */
+/** The exit code when threadbox itself failed, rather than the command or the agent. */
 export const FAILED = 125
 
 const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
@@ -7,7 +7,7 @@ const SIGPIPE = 13
 export interface Stop {
   /** Aborts at SIGINT, SIGTERM and SIGHUP, and when the reader of stdout has left. */
   signal: AbortSignal
-  /** The code to exit with, when it has aborted. */
+  /** The code to exit with; undefined unless the signal has aborted. */
   exitCode(): number | undefined
   close(): void
 }

@@ -4,16 +4,17 @@ import { objectOf } from '../../read/json.ts'
 const LISTENS = '0A'
 const ANSWERS_WITHIN_MS = 5000
 
-/** What a server says of itself at one of its addresses. */
+/** A server's own report at one of its addresses. */
 export type Readiness = { isReady: true } | { isReady: false; reasons: string }
 
-/** Asks a process that listens on this machine whether it is a server that takes work. Undefined when none of its addresses answers. */
+/** Asks a process on this machine whether it is a server that is ready for work. Undefined when none of its addresses answers. */
 export async function askReadiness(pid: number): Promise<Readiness | undefined> {
   for (const address of listAddresses(pid)) {
     for (const scheme of ['http', 'https']) {
       const answer = await fetch(`${scheme}://${address}/health/ready`, {
         signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
-        // Its certificate has the name that its users know. That it is this process was found above.
+        // The certificate has the name that users know, not this address. That the address belongs to this process was checked
+        // above.
         tls: { rejectUnauthorized: false },
       }).catch(() => undefined)
       const body = objectOf(await answer?.json().catch(() => undefined))
@@ -25,7 +26,7 @@ export async function askReadiness(pid: number): Promise<Readiness | undefined> 
   return undefined
 }
 
-/** Where a process accepts TCP connections, as hosts of URLs. */
+/** The addresses at which a process accepts TCP connections, as hosts of URLs. */
 function listAddresses(pid: number): string[] {
   const sockets = new Set(
     list(`/proc/${pid}/fd`).flatMap(fd => /^socket:\[(\d+)\]$/.exec(link(`/proc/${pid}/fd/${fd}`))?.[1] ?? []),
@@ -40,7 +41,7 @@ function listAddresses(pid: number): string[] {
   )
 }
 
-/** `0100007F:1F90` is 127.0.0.1:8080: each group of 32 bits has the machine's order of bytes. */
+/** `0100007F:1F90` means 127.0.0.1:8080: each group of 32 bits is in the machine's byte order. */
 function hostOf(local: string): string {
   const [address = '', port = ''] = local.split(':')
   const bytes = Buffer.from(address, 'hex').swap32()

@@ -3,14 +3,14 @@ import { open } from 'node:fs/promises'
 import { isNoSpace, wordsOf } from '../../errors.ts'
 import { UsageError } from '../command-line.ts'
 
-/** Ten times the size of today's. */
+/** Ten times the size of today's executable. */
 const MAX_BYTES = 1024 * 1024 * 1024
 const MAX_REDIRECTS = 5
 const WITHIN_MS = 30 * 60_000
 
 /**
- * Writes an executable, from a file or a URL, to a file that outlasts a loss of power. Returns its SHA-256. Throws when it is too
- * large or has another sum than `sum`, and leaves nothing then.
+ * Copies an executable from a file or a URL to a file that outlasts a loss of power. Returns its SHA-256. Throws, and leaves
+ * nothing, when it is too large or its SHA-256 is not `sum`.
  */
 export async function bring(from: string, to: string, sum: string | undefined): Promise<string> {
   if (sum !== undefined && !/^[0-9a-f]{64}$/i.test(sum)) throw new UsageError('--sha256: must be 64 hexadecimal digits')

@@ -17,27 +17,27 @@ import { codeOf } from '../../read/error-code.ts'
 import { objectOf, parseJson } from '../../read/json.ts'
 
 /**
- * An executable and what lies beside it: `.previous` is the one before, `.next` one that is not tried yet, `.upgrade` says that an
- * upgrade is under way. At each moment there is a whole executable under its own name.
+ * An executable and the files beside it: `.previous` is the one before, `.next` is one that is not tried yet, and `.upgrade` says
+ * that an upgrade goes on. At every moment there is a whole executable under its own name.
  */
 export interface ExecutablePlace {
   readonly path: string
   readonly previous: string
   readonly next: string
-  /** Keeps other upgrades of this executable out, until `release`. Undefined while there is one. */
+  /** Prevents other upgrades of this executable until `release`. Undefined while another one goes on. */
   lock(): { release(): void } | undefined
-  /** Notes what an upgrade is about to put here, until `settle`. */
+  /** Notes what an upgrade is about to put here; `settle` removes the note. */
   begin(note: UpgradeNote): void
-  /** What an upgrade has noted that did not end. */
+  /** The note of an upgrade that did not end. */
   readonly begun: UpgradeNote | undefined
   settle(): void
-  /** Keeps what is here as the previous one. */
+  /** Keeps the present executable as the previous one. */
   keep(): Promise<void>
-  /** Replaces what is here by `next`, in one step. */
+  /** Replaces the present executable by `next` in one step. */
   put(): Promise<void>
-  /** Makes the previous one `next` too. */
+  /** Copies the previous executable to `next` as well. */
   recall(): Promise<void>
-  /** Puts the previous one here again. `isSwapped`: what was here is the previous one then, as it was before it was put here. */
+  /** Puts the previous executable back. With `isSwapped`, the replaced one becomes the previous one again, as it was before. */
   undo(isSwapped: boolean): Promise<void>
   dropNext(): void
 }
@@ -45,7 +45,7 @@ export interface ExecutablePlace {
 export interface UpgradeNote {
   /** SHA-256 of the new executable. */
   next: string
-  /** The schema of the database before it, when there was one. */
+  /** The schema of the database before the upgrade, when there was a database. */
   schema?: number
 }
 
@@ -88,7 +88,7 @@ export function placeOf(path: string): ExecutablePlace {
   }
 }
 
-/** Gives a file a second name, which may be another file's until then. Where there are no links it is copied. */
+/** Gives a file a second name, replacing the file of that name. Where the file system has no links, it is copied. */
 async function alsoCall(file: string, name: string): Promise<void> {
   const draft = `${name}.${process.pid}`
   rmSync(draft, { force: true })
@@ -100,7 +100,7 @@ async function alsoCall(file: string, name: string): Promise<void> {
     await syncPath(draft)
   }
   renameSync(draft, name)
-  // A rename to another name of the same file does nothing, and leaves both.
+  // Renaming a file to another name of the same file does nothing, and leaves both names.
   rmSync(draft, { force: true })
 }
 

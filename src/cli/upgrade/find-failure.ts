@@ -4,20 +4,22 @@ import { askReadiness } from './ask-readiness.ts'
 import { runsFrom, type ServerProcess } from './server-process.ts'
 import { isAlive, waitUntil } from './wait.ts'
 
-/** After this long without a process, nobody else starts one. */
+/** When there was no process for this long, no supervisor starts one. */
 const GONE_FOR_MS = 1500
 
 export interface Wanted {
   server: ServerProcess
   dataDirectory: string
-  /** What it has to run from. */
+  /** The path that the new process must run from. */
   path: string
   withinMs: number
-  /** Otherwise it is enough that it answers. */
+  /** Whether the server must be ready; otherwise any answer is enough. */
   hasToBeReady: boolean
 }
 
-/** Waits for a server that was started as this process, or by systemd or another supervisor. `why` is absent when it is ready. */
+/**
+ * Waits for a server that this process, or a supervisor such as systemd, has started. `why` is absent when the server is ready.
+ */
 export async function findFailure({
   server,
   dataDirectory,

@@ -7,8 +7,8 @@ import { openData } from '../../start/data.ts'
 import { keepCommand } from '../keep-command.ts'
 
 /**
- * Keeps in the audit log that this executable is replaced. A database that is not there, or of another schema because the
- * new executable has it already, is left as it is: the start of its server is a row with the version. Never rejects.
+ * Adds the audit row that this executable was replaced. Nothing is written when there is no database, or when its schema differs
+ * because the new executable has migrated it: the row of its server's start names the version then. Never rejects.
  */
 export async function keepUpgrade(
   dataDirectory: string,
@@ -19,7 +19,7 @@ export async function keepUpgrade(
     using db = await openData(dataDirectory)
     keepCommand(db, 'upgrade', { action: 'upgrade', ...upgrade })
   } catch (error) {
-    // The upgrade is not to fail for want of its row.
+    // An upgrade must not fail because its row cannot be written.
     console.error(`threadbox: the audit log has no row of this upgrade: ${messageOf(error)}`)
   }
 }

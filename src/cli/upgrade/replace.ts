@@ -9,15 +9,15 @@ import { restore, unrestore } from './restore.ts'
 import { restart, runsFrom, type ServerProcess, start, stop, stopFailed } from './server-process.ts'
 
 export interface Replacement {
-  /** SHA-256 of what is at `next`, and its version. */
+  /** The SHA-256 of the executable at `next`, and its version. */
   sum: string
   version: string
   server: ServerProcess | undefined
   dataDirectory: string
   readyWithinMs: number
-  /** What is here was put by an upgrade that did not end, so what is kept as the previous one stays that. */
+  /** Whether an unfinished upgrade has put the present executable here. Then the kept previous one stays. */
   isUntried: boolean
-  /** It is at its place already. */
+  /** Whether the new executable is in its place already. */
   isHere: boolean
   isBack: boolean
   /** The schema of the copy that the database goes back to. */
@@ -43,7 +43,7 @@ export async function replace(place: ExecutablePlace, replacement: Replacement):
   }
   const wanted: Wanted = {
     ...{ server, dataDirectory, path: place.path, withinMs: replacement.readyWithinMs },
-    // One that was not ready before, as with a full disk, need not be afterwards.
+    // A server that was not ready before, as with a full disk, need not be ready afterwards.
     hasToBeReady: before?.isReady === true,
   }
   say('restarting the server')
@@ -82,15 +82,18 @@ interface Failed {
   why: string
   schema: number | undefined
   isBack: boolean
-  /** Where the newer database is that was put away for the older executable. */
+  /** The path of the newer database that was replaced for the older executable. */
   restored: string | undefined
 }
 
-/** Brings back what was there before. While the new server was not ready it has accepted nothing, so nothing is lost. Throws. */
+/**
+ * Restores the state from before the upgrade, and throws. The new server has accepted nothing while it was not ready, so nothing
+ * is lost.
+ */
 async function giveUp(place: ExecutablePlace, { wanted, pid, why, schema, isBack, restored }: Failed): Promise<never> {
   const { server, dataDirectory } = wanted
   const failed = [findServerProcess(dataDirectory), pid].find(each => each !== undefined && runsFrom(each, place.path))
-  // First of all: whatever starts a server from now on starts this one.
+  // This comes first, so that every later start of a server uses the old executable.
   await place.undo(isBack)
   if (failed !== undefined || server.isService) await stopFailed(server, failed)
   if (restored !== undefined) await unrestore(dataDirectory, restored)

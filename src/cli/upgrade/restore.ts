@@ -4,10 +4,13 @@ import { goBack, undoGoBack } from '../../db/earlier-copies.ts'
 import { lockDirectory } from '../../db/lock.ts'
 import { waitUntil } from './wait.ts'
 
-/** A supervisor may start a server again and again that does not go on with this database. */
+/** How long to wait for the lock: a supervisor may again and again start a server that then refuses this database. */
 const LOCKED_WITHIN_MS = 30_000
 
-/** Puts back the newest copy of the database with at most this schema. Returns where the newer one is. Throws while a server runs on it. */
+/**
+ * Restores the newest copy of the database with at most this schema. Returns the path of the newer one. Throws while a server
+ * uses it.
+ */
 export const restore = (dataDirectory: string, schema: number): Promise<string> =>
   alone(dataDirectory, path => {
     const { uid, gid } = statSync(path)
@@ -19,7 +22,7 @@ export const restore = (dataDirectory: string, schema: number): Promise<string> 
     return newer
   })
 
-/** Undoes `restore`, before anything was written since. */
+/** Undoes `restore` before anything was written to the restored copy. */
 export const unrestore = (dataDirectory: string, newer: string): Promise<void> =>
   alone(dataDirectory, path => undoGoBack(path, newer))
 

@@ -8,23 +8,23 @@ import { isAlive, waitUntil } from './wait.ts'
 export interface ServerProcess extends StartedWith {
   pid: number
   isService: boolean
-  /** The path of what it runs, also when there is another file now. */
+  /** The path of the running executable, even when another file is there now. */
   executable: string
   output: Opened
 }
 
-/** Descriptors of where it writes to. */
+/** The descriptors of the server's output. */
 interface Opened {
   stdout: number | 'ignore'
   stderr: number | 'ignore'
 }
 
-/** The longest that a server may take to end: its runs have their grace. */
+/** How long a server may take to end: its runs get some time to finish. */
 const ENDED_WITHIN_MS = 10 * 60_000
-/** A server that was not found ready has nothing to finish. */
+/** How long a server that was never ready may take: it has nothing to finish. */
 const KILLED_AFTER_MS = 20_000
 
-/** Reads a server's process. Throws when it is another account's: only as that could it be started again. */
+/** Reads a server's process. Throws when it belongs to another account, because only that account could start it again. */
 export function readServer(pid: number): ServerProcess {
   const isService = isServiceProcess(pid)
   if (!isService && statSync(`/proc/${pid}`).uid !== process.getuid?.())
@@ -59,12 +59,13 @@ export function runsFrom(pid: number, path: string): boolean {
 }
 
 /**
- * Ends the server in order and starts what is at its path now. Resolves to the new process, as far as it is
- * known, when the old one has ended; the new one is still to be ready. */
+ * Ends a server in order and starts the executable at its path. Resolves, when the old process has ended, to the pid of the new
+ * one as far as it is known; the new server need not be ready yet.
+ */
 export async function restart(server: ServerProcess, path: string): Promise<number> {
   if (server.isService) {
     restartService()
-    // Its runs have their grace. The new one's time to be ready begins after it.
+    // The old server's runs get some time to finish. The new server's time begins afterwards.
     await waitUntil(() => !isAlive(server.pid), ENDED_WITHIN_MS)
     return server.pid
   }
@@ -73,7 +74,7 @@ export async function restart(server: ServerProcess, path: string): Promise<numb
     return start(server, path)
   }
   process.kill(server.pid, RENEW_SIGNAL)
-  // In the same process, from another file.
+  // The same pid may already run another file.
   const hasEnded = () => !isAlive(server.pid) || runsFrom(server.pid, path)
   if (!(await waitUntil(hasEnded, ENDED_WITHIN_MS))) throw new Error('the server does not end')
   return server.pid
@@ -89,10 +90,10 @@ export async function stop(server: ServerProcess, pid = server.pid, withinMs = E
   await waitUntil(() => !isAlive(pid), KILLED_AFTER_MS)
 }
 
-/** Ends one that was not found ready. */
+/** Ends a server that was never ready. */
 export const stopFailed = (server: ServerProcess, pid = server.pid): Promise<void> => stop(server, pid, KILLED_AFTER_MS)
 
-/** Starts a server as it was started before. Returns its process, as far as it is known. */
+/** Starts a server in the way it was started before. Returns its pid, as far as it is known. */
 export function start(server: ServerProcess, path: string): number {
   if (server.isService) {
     startService()
@@ -111,7 +112,7 @@ export function release({ output }: ServerProcess): void {
   for (const each of [output.stdout, output.stderr]) if (each !== 'ignore') closeSync(each)
 }
 
-/** Where a process writes to, while there is one to ask. A socket, as the journal's, cannot be opened. */
+/** Opens the output of a process while the process exists. A socket, such as the journal's, cannot be opened. */
 function openOutput(pid: number, fd: 1 | 2): number | 'ignore' {
   try {
     return openSync(`/proc/${pid}/fd/${fd}`, 'a')

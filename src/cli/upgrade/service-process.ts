@@ -1,6 +1,6 @@
 import { systemctl } from '../service/systemd.ts'
 
-/** Whether a process is the one of the unit that `service install` writes. */
+/** Whether a process belongs to the unit that `service install` writes. */
 export function isServiceProcess(pid: number): boolean {
   try {
     return systemctl('show', '--property=MainPID', 'threadbox').output === `MainPID=${pid}`
@@ -9,7 +9,7 @@ export function isServiceProcess(pid: number): boolean {
   }
 }
 
-// With --no-block: systemctl would wait until the server is ready, however often it fails.
+// Without --no-block, systemctl would wait until the server is ready, however often it fails.
 export const startService = (): void => {
   systemctl('reset-failed', 'threadbox')
   systemctl('--no-block', 'start', 'threadbox').orThrow()

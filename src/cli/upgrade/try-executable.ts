@@ -7,7 +7,7 @@ import { wordsOf } from '../../errors.ts'
 
 const WITHIN_MS = 60_000
 const ELF = '7f454c46'
-/** The machine in an ELF header, by the names of Node. */
+/** The machine's number in an ELF header, by Node's name of the machine. */
 const machines: Readonly<Record<string, number>> = { x64: 62, arm64: 183 }
 const HEAD_BYTES = 20
 const MACHINE_AT = 18
@@ -19,7 +19,10 @@ export interface StartedWith {
   cwd: string
 }
 
-/** Throws an error that says why an executable, by its name for people, cannot be a threadbox of this machine. Returns its version. */
+/**
+ * Returns an executable's version. Throws an error that says why it cannot be a threadbox for this machine; `name` is its name in
+ * that text.
+ */
 export async function tryVersion(path: string, name: string): Promise<string> {
   const head = Buffer.alloc(HEAD_BYTES)
   const file = await open(path, 'r')
@@ -33,7 +36,9 @@ export async function tryVersion(path: string, name: string): Promise<string> {
   return version
 }
 
-/** Why an executable cannot work on a database, which is not touched. Undefined when it can, and when there is no database. */
+/**
+ * Explains why an executable cannot use a database, without touching it. Undefined when it can, and when there is no database.
+ */
 export async function findSchemaFault(path: string, database: string): Promise<string | undefined> {
   if (readSchema(database) === undefined) return undefined
   const directory = mkdtempSync(join(tmpdir(), 'threadbox-upgrade-'))
@@ -46,7 +51,7 @@ export async function findSchemaFault(path: string, database: string): Promise<s
   }
 }
 
-/** Throws what an executable's `doctor` finds with the settings of a server. */
+/** Runs an executable's `doctor` with the settings of a server. Throws what it finds wrong. */
 export async function tryDoctor(path: string, server: StartedWith): Promise<void> {
   const settings = server.words.slice(server.words.indexOf('serve') + 1)
   const { code, said } = await run(path, ['doctor', ...settings], server)

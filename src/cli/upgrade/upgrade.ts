@@ -17,7 +17,10 @@ import { findSchemaFault, tryDoctor, tryVersion } from './try-executable.ts'
 
 const READY_WITHIN_SECONDS = 60
 
-/** Replaces this executable by another one, and the server that runs from it; goes back when that is not ready in time. */
+/**
+ * Replaces this executable by another one and restarts the server that runs from it. Goes back when that server is not ready in
+ * time.
+ */
 export async function upgrade(given: Given): Promise<void> {
   if (!import.meta.dir.startsWith('/$bunfs/')) throw new Error('upgrade: run the built executable')
   const [source] = given.words
@@ -115,14 +118,14 @@ async function findRestorable(executable: string, database: string): Promise<num
 const withDatabase =
   '\n--with-database goes back to the copy from before the upgrade too; what was written since is kept beside it, and not in use.'
 
-/** Brings what is to be put here. Returns its SHA-256. */
+/** Brings the executable that will be put here. Returns its SHA-256. */
 async function findNext(given: Given, place: ExecutablePlace, progress: Progress): Promise<string> {
   const [source] = given.words
   if (source !== undefined) {
     progress.say(`reading ${source}`)
     return await bring(source, place.next, given.find('sha256'))
   }
-  // An upgrade that was killed may have kept the present one as the previous one already.
+  // An upgrade that was killed may have kept the present executable as the previous one already.
   const left = await findDigest(place.next)
   if (left !== undefined && left === place.begun?.next) return left
   if (!existsSync(place.previous)) throw new Error(`upgrade: there is no ${place.previous} to go back to`)

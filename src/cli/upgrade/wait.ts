@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 const LOOK_MS = 10
 
-/** Resolves to true as soon as it is so, to false when it is not so in time. */
+/** Resolves to true as soon as `isSo` holds, and to false when it does not hold in time. */
 export async function waitUntil(isSo: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean> {
   const deadline = performance.now() + withinMs
   while (!(await isSo())) {
@@ -12,7 +12,7 @@ export async function waitUntil(isSo: () => boolean | Promise<boolean>, withinMs
   return true
 }
 
-/** False for a process that has ended, also while its parent has not asked how. */
+/** Returns false also for a process that has ended and whose parent has not asked for its exit yet. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^State:\s*[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

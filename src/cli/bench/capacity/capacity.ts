@@ -12,7 +12,7 @@ import { lookAtRoom } from './room.ts'
 import { full, quick } from './sizes.ts'
 import { toCapacityMarkdown, toCapacityTable } from './table.ts'
 
-/** Measures what this machine holds, and prints it. Returns the exit code: 1 when something could not be measured that should have been. */
+/** Measures how much this machine can hold and prints it. Returns the exit code: 1 when a measurement failed. */
 export async function benchCapacity(given: Given): Promise<number> {
   if (given.words.length > 0 || given.has('against'))
     throw new UsageError('--capacity measures this executable alone: it goes with no part and no --against')

@@ -12,7 +12,7 @@ const TEXT = 'word '.repeat(50).trim()
 const TURNS = 5
 const WARM_UP = 10
 
-/** What a chat costs the server and the database, and how many there are in a second. */
+/** Measures the cost of a chat in the server and the database, and how many chats a second are possible. */
 export async function measureChats(place: Place, sizes: CapacitySizes, measured: Measured): Promise<void> {
   await using server = await place.serve([], { spares: 0, isUnlimited: true })
   const sandboxes: string[] = []
@@ -39,7 +39,7 @@ export async function measureChats(place: Place, sizes: CapacitySizes, measured:
   const n = chats + WARM_UP
   await withDatabase(place, async db => {
     measured['chat-fresh'] = { value: (usedBytes(db) - before) / 1024 / n, n }
-    // As the server does when they have ended ten minutes ago.
+    // The server does this to logs ten minutes after their end.
     await putAwayLogs(db, new Date(Date.now() + 1000))
     measured['chat-kept'] = { value: (usedBytes(db) - before) / 1024 / n, n }
   })

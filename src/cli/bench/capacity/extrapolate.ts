@@ -1,10 +1,10 @@
 import { EVENTS_A_SECOND, type Measured, type MeasuredKey } from './rows.ts'
 
-/** What the machine has for them, when the bench begins. */
+/** The room that the machine has when the bench begins. */
 export interface Room {
-  /** Memory that could be given to programs. */
+  /** Memory that programs could still get. */
   memoryMb: number
-  /** Of the disk with the data directory. */
+  /** Free space on the disk with the data directory. */
   diskMb: number
 }
 
@@ -23,7 +23,7 @@ const KB_A_GB = 1024 * 1024
 const SECONDS_A_DAY = 86_400
 const RESUMED_SECONDS = 600
 
-/** What follows from the figures. Lines whose figures are missing, or too small to divide by, are left out. */
+/** Calculates what follows from the figures. A line whose figures are missing, or too small to divide by, is left out. */
 export function extrapolate(measured: Measured, room: Room): Calculated[] {
   const find = (key: MeasuredKey) => measured[key]?.value
   const lines: Calculated[] = []
@@ -94,7 +94,7 @@ export function extrapolate(measured: Measured, room: Room): Calculated[] {
   return lines
 }
 
-/** Three digits, or all before the point. */
+/** Shows a number with three digits, or with all digits before the point. */
 export function show(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })

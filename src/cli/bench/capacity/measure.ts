@@ -27,13 +27,13 @@ export interface MeasureOptions {
 
 export interface Outcome {
   measured: Measured
-  /** Why a group has no figures, or not all. */
+  /** Why a group has no figures, or only some. */
   reasons: Partial<Record<Group, string>>
-  /** A group was not measured although it should have been. */
+  /** Whether a measurement failed that should have succeeded. */
   hasFailed: boolean
 }
 
-/** Measures all groups in one temporary data directory. Nothing is left of it, also when `signal` ends it: then it rejects. */
+/** Measures all groups in one temporary data directory, which is always removed. Rejects when `signal` ends it. */
 export async function measure(options: MeasureOptions): Promise<Outcome> {
   const { executable, sizes, parent, settings, signal, progress } = options
   const outcome: Outcome = { measured: {}, reasons: {}, hasFailed: false }

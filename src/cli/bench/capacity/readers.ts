@@ -7,7 +7,7 @@ import type { CapacitySizes } from './sizes.ts'
 /** The reply has to outlast the joining of all readers, on a busy machine too. */
 const JOIN_MS = 120_000
 
-/** What readers of a reply cost the server. */
+/** Measures what the readers of a reply cost the server. */
 export async function measureReaders(
   place: Place,
   { readers, events }: CapacitySizes,
@@ -23,7 +23,7 @@ export async function measureReaders(
   const n = Math.round(window.events)
   measured['reader-cpu'] = { value: (window.cpuSeconds * 1e6) / window.events, n }
   const memoryKb = ((rssOf(server.pid) - before) * 1024) / readers
-  // A few readers are less than what a server takes and gives back by itself.
+  // The memory of a few readers is less than a server's memory varies by itself.
   if (memoryKb > 0) measured['reader-memory'] = { value: memoryKb, n: readers }
   await server.ask('DELETE', path)
   await audience.left()

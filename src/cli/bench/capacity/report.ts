@@ -3,20 +3,20 @@ import { type Calculated, extrapolate, type Room } from './extrapolate.ts'
 import type { Outcome } from './measure.ts'
 import { type Group, type MeasuredKey, type MeasuredRow, measuredRows } from './rows.ts'
 
-/** What `--capacity` has found; what `--json` prints. */
+/** The result of `--capacity`, as `--json` prints it. */
 export interface CapacityReport {
   executable: string
   version: string
   quick: boolean
   machine: Machine
   room: Room
-  /** The machine was busy with other things before or after. */
+  /** Whether other programs kept the machine busy before or after. */
   tooBusy: boolean
   startedAt: string
   seconds: number
   measured: (MeasuredRow & { key: MeasuredKey; value: number | null; n: number })[]
   calculated: Calculated[]
-  /** Why a group has no figures, or not all. */
+  /** Why a group has no figures, or only some. */
   notMeasured: { group: Group; why: string }[]
 }
 

@@ -3,7 +3,7 @@ import type { Room } from './extrapolate.ts'
 
 const MB = 1024 * 1024
 
-/** What this machine has left, on the disk of a directory and in memory. */
+/** Finds how much disk and memory this machine has left. */
 export function lookAtRoom(directory: string): Room {
   const { bavail, bsize } = statfsSync(directory)
   const available = /^MemAvailable: +(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]

@@ -1,15 +1,15 @@
-/** What is measured together, and left out together when it cannot be. */
+/** A group of figures that are measured together, or left out together. */
 export type Group = 'sandboxes' | 'chats' | 'readers'
 
 export interface MeasuredRow {
   group: Group
   name: string
   unit: 'MB' | '/s' | 'ms' | 'KB' | 'µs'
-  /** How it is taken. */
+  /** How the figure is measured. */
   taken: string
 }
 
-/** How often the agent echo sends a word to a reader of `/slow`. */
+/** How many words the agent echo sends each second to a reader of `/slow`. */
 export const EVENTS_A_SECOND = 20
 
 const row = (group: Group, name: string, unit: MeasuredRow['unit'], taken: string): MeasuredRow => ({
@@ -51,5 +51,5 @@ export const measuredRows = {
 
 export type MeasuredKey = keyof typeof measuredRows
 
-/** What was measured, with how many samples; keys are missing when it was not. */
+/** The figures with their numbers of samples. A key is missing when its figure was not measured. */
 export type Measured = Partial<Record<MeasuredKey, { value: number; n: number }>>

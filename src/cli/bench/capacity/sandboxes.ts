@@ -8,7 +8,7 @@ import type { CapacitySizes } from './sizes.ts'
 
 const BLOCK_BYTES = 512
 
-/** What sandboxes add: in memory while they run, and on the disk when they have stopped. */
+/** Measures what sandboxes add: memory while they run, and disk when they have stopped. */
 export async function measureSandboxes(
   place: Place,
   { sandboxes, settleMs }: CapacitySizes,
@@ -18,7 +18,7 @@ export async function measureSandboxes(
   await server.ask('GET', '/v1/sandboxes')
   await Bun.sleep(settleMs)
   measured.idle = { value: rssOf(server.pid), n: 1 }
-  // The first brings what all share.
+  // The first sandbox brings what all of them share.
   await server.exec(await server.create())
   await Bun.sleep(settleMs)
   const name = basename(place.directory)
@@ -34,7 +34,7 @@ export async function measureSandboxes(
   measured.stopped = { value: diskMbOf(join(place.directory, 'sandboxes')) / n, n }
 }
 
-/** What all files below a directory take of the disk. */
+/** How much disk all files below a directory use. */
 function diskMbOf(directory: string): number {
   let blocks = 0
   for (const path of ['.', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })])

@@ -3,14 +3,14 @@ export interface CapacitySizes {
   sandboxes: number
   /** How long a server may take to come to rest. */
   settleMs: number
-  /** Chats are sent for so long, so many at once. */
+  /** For how long chats are sent, and how many at once. */
   chatsMs: number
   atOnce: number
   readers: number
   events: number
 }
 
-/** About a minute. */
+/** These sizes take about a minute. */
 export const full: CapacitySizes = {
   sandboxes: 20,
   settleMs: 1500,
@@ -20,5 +20,5 @@ export const full: CapacitySizes = {
   events: 60,
 }
 
-/** A few seconds, for a look. Readers are more than one key may have at once. */
+/** These sizes take a few seconds. There are more readers than one key may have at once. */
 export const quick: CapacitySizes = { sandboxes: 3, settleMs: 300, chatsMs: 400, atOnce: 4, readers: 520, events: 10 }

@@ -2,12 +2,12 @@ import { describeMachine } from '../table.ts'
 import { show } from './extrapolate.ts'
 import type { CapacityReport } from './report.ts'
 
-/** The report as two tables: what was measured, and what follows. */
+/** Shows the report as two tables: the measured figures, and the calculated ones. */
 export function toCapacityTable(report: CapacityReport): string {
   const tables = tablesOf(report).map(({ head, rows }) => {
     const all = [head, ...rows]
     const widths = head.map((_, column) => Math.max(...all.map(row => row[column]?.length ?? 0)))
-    // Figures are to the right, words to the left.
+    // Figures are aligned to the right, words to the left.
     const align = (cell: string, column: number) =>
       column === 1 || column === 2 ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)
     return all.map(row => row.map(align).join('  ').trimEnd()).join('\n')
@@ -15,7 +15,7 @@ export function toCapacityTable(report: CapacityReport): string {
   return [describe(report), ...tables, ...notesOf(report)].join('\n\n')
 }
 
-/** The same as tables of Markdown. */
+/** Shows the same tables in Markdown. */
 export function toCapacityMarkdown(report: CapacityReport): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   const tables = tablesOf(report).map(({ head, rows }) => {
@@ -28,7 +28,7 @@ export function toCapacityMarkdown(report: CapacityReport): string {
 const describe = ({ quick, ...report }: CapacityReport) =>
   `${describeMachine({ ...report, quick: false })}${quick ? ', quick: few samples' : ''}`
 
-/** Both have as many columns. */
+/** Both tables have the same number of columns. */
 function tablesOf({ measured, calculated }: CapacityReport): { head: string[]; rows: string[][] }[] {
   return [
     {

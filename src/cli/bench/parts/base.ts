@@ -5,7 +5,7 @@ import { createApart } from './create.ts'
 
 const NAME = 'threadbox-bench'
 
-/** Creates from a root file system with a name, which is bash and its libraries. */
+/** Measures creates from a named root file system, which has only bash and its libraries. */
 export const base: Part = {
   rounds: 2,
   async measure(round) {
@@ -17,13 +17,13 @@ export const base: Part = {
   },
 }
 
-/** Once for a data directory: the rounds share it. */
+/** Adds the base once for each data directory: the rounds share it. */
 async function addBase({ place }: Round): Promise<void> {
   const at = ['--data-dir', place.directory]
   if ((await place.run('base', 'list', '--quiet', ...at)).split('\n').includes(NAME)) return
   const archive = join(place.directory, `${NAME}.tar`)
   const agent = join(place.directory, `${NAME}.json`)
-  // Links are followed: the archive has what the names lead to.
+  // Links are followed, so the archive contains the files they lead to.
   const pack = `set -e; bash=$(command -v bash); cp "$bash" bash
     { echo bash; ldd "$bash" | grep -o '/[^ ]*'; } | tar -chPf ${NAME}.tar --transform 's,^bash$,bin/bash,' -T -; rm bash`
   const packing = Bun.spawn(['bash', '-c', pack], { cwd: place.directory, stdio: ['ignore', 'ignore', 'pipe'] })

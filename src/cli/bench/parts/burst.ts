@@ -5,12 +5,12 @@ import type { BenchServer, SandboxIds } from '../server.ts'
 import { runBash } from '../time.ts'
 import { deleteAll } from './create.ts'
 
-/** Spares are ready when so long no process has come: no request shows how many there are. */
+/** Spares count as ready when no process has been started for this long, since no request shows how many there are. */
 const SETTLED_MS = 1500
 const PREPARE_MS = 20_000
 const LOOK_MS = 100
 
-/** Many creates at once, each with its first exec. */
+/** Measures many creates at once, each with its first exec. */
 export const burst: Part = {
   rounds: 1,
   async measure({ sizes, place, record, signal }) {
@@ -22,7 +22,7 @@ export const burst: Part = {
       record('burst-failed', [failed])
     }
     await using server = await place.serve([], { spares: sizes.spares })
-    // Spares are kept for what was asked for lately.
+    // The server keeps spares like the sandboxes that were asked for lately.
     await server.delete(await server.create())
     await settle(basename(place.directory), signal)
     const first = (took: readonly number[]) => took.toSorted((a, b) => a - b).slice(0, sizes.spares)
@@ -55,7 +55,7 @@ async function createAtOnce(server: BenchServer, count: number): Promise<{ took:
   return done
 }
 
-/** When each has ended, in ms from the beginning of all. Throws when none succeeds. */
+/** Returns when each has ended, in ms from their common beginning. Throws when none succeeds. */
 async function atOnce(count: number, work: () => Promise<unknown>): Promise<{ took: number[]; failed: number }> {
   const took: number[] = []
   const startedAt = performance.now()
@@ -65,12 +65,12 @@ async function atOnce(count: number, work: () => Promise<unknown>): Promise<{ to
   }
   const ended = await Promise.allSettled(Array.from({ length: count }, one))
   const failures = ended.filter(each => each.status === 'rejected')
-  // Nothing to measure: the reason is more useful than a count.
+  // When all fail, the reason is more useful than a count.
   if (failures.length === count) throw failures[0]?.reason
   return { took, failed: failures.length }
 }
 
-/** As `atOnce`. A fork holds up this process: between two of them it looks which commands have ended. */
+/** Does what `atOnce` does. A fork blocks this process, so between two forks it looks which commands have ended. */
 async function runBashes(count: number): Promise<number[]> {
   const startedAt = performance.now()
   const running: Promise<number>[] = []

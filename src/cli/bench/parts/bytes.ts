@@ -5,10 +5,10 @@ import { cpuSeconds } from '../process-figures.ts'
 import { MIB, speed, time } from '../time.ts'
 import { transfer } from '../transfer.ts'
 
-/** Where a sandbox keeps it: on its own disk. */
+/** A path on the sandbox's own disk. */
 const PATH = '/home/user/threadbox-bench'
 
-/** A large file into a sandbox and out of it. */
+/** Measures how fast a large file goes into a sandbox and out of it. */
 export const bytes: Part = {
   rounds: 2,
   async measure({ sizes, place, peer, record }) {
@@ -38,7 +38,7 @@ export const bytes: Part = {
   },
 }
 
-/** Throws when fewer bytes came. */
+/** Throws when fewer bytes came than expected. */
 async function whole(answer: ReturnType<typeof transfer>, count: number): Promise<void> {
   const { bytes: came } = await answer
   if (came < count) throw new Error(`${came} bytes of ${count} came`)

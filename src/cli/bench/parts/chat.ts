@@ -6,7 +6,7 @@ import { fanOut } from './fan-out.ts'
 const CHATS = 10
 const RESUMES = 10
 
-/** What readers of a reply cost, beside the same bytes from a bare server. */
+/** Measures what readers of a reply cost, next to the same bytes from a bare server. */
 export const chat: Part = {
   rounds: 2,
   async measure(round) {

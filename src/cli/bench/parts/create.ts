@@ -6,7 +6,7 @@ import { runBash, time, times } from '../time.ts'
 const APART_MS = 250
 const BASHES = 20
 
-/** Sandboxes one after the other: made, used, deleted. */
+/** Measures sandboxes one after the other: made, used, deleted. */
 export const create: Part = {
   rounds: 2,
   async measure(round) {
@@ -25,7 +25,7 @@ export const create: Part = {
   },
 }
 
-/** Makes sandboxes 250 ms apart and deletes them. A first one, which may bring more with it, is not counted. */
+/** Makes sandboxes 250 ms apart and deletes them. A first one is not counted, since it may bring what later ones share. */
 export async function createApart(server: BenchServer, count: number, fields?: object) {
   const [answers, firsts, bashes]: [number[], number[], number[]] = [[], [], []]
   const made: SandboxIds[] = []
@@ -59,7 +59,7 @@ async function measureDelete({ sizes, record, signal }: Round, server: BenchServ
   for (let index = 0; index < sizes.deletes; index++) {
     const sandbox = await server.create()
     const sleeper = await startSleeper(server, sandbox)
-    // What a create leaves to be done afterwards is not the delete's.
+    // The work that a create leaves for later must not count for the delete.
     await Bun.sleep(APART_MS)
     const startedAt = performance.now()
     await server.delete(sandbox)

@@ -1,7 +1,7 @@
 import { LeftOut, type Part } from '../part.ts'
 import { createApart } from './create.ts'
 
-/** Creates on a Docker engine, when there is one. */
+/** Measures creates on a Docker engine, when there is one. */
 export const docker: Part = {
   rounds: 1,
   async measure({ sizes, openPlace, record }) {
@@ -18,7 +18,7 @@ export const docker: Part = {
   },
 }
 
-/** With TLS the server itself says what is wrong. */
+/** An engine with TLS is assumed to answer: the server itself says what is wrong. */
 async function answers(host: string): Promise<boolean> {
   const [, unix] = /^unix:\/\/(.+)$/.exec(host) ?? []
   if (unix === undefined) return true

@@ -4,7 +4,7 @@ import { alternate, rate, runBash, time, times } from '../time.ts'
 const IDLE_MS = 250
 const AT_ONCE = 50
 
-/** Commands in a sandbox that runs, beside the same commands without one. */
+/** Measures commands in a running sandbox, next to the same commands without one. */
 export const exec: Part = {
   rounds: 3,
   async measure({ sizes, place, record }) {

@@ -7,10 +7,10 @@ import { transfer } from '../transfer.ts'
 const JOIN_MS = 120_000
 const ARRIVE_MS = 30_000
 const LOOK_MS = 20
-/** What HTTP's chunked encoding adds to an event of less than 256 bytes. */
+/** The bytes that HTTP's chunked encoding adds to an event of less than 256 bytes. */
 const CHUNK_BYTES = 6
 
-/** The CPU time of a process that sends each event to many readers, in µs for an event and reader. */
+/** Measures the CPU time of a process that sends each event to many readers, in µs for each event and reader. */
 export async function fanOut(
   { sizes, peer, record, signal }: Round,
   server: BenchServer,

@@ -13,7 +13,7 @@ import { proxy } from './proxy.ts'
 import { start } from './start.ts'
 import { stopped } from './stopped.ts'
 
-/** What measures the rows of each part. */
+/** The functions that measure the rows of each part. */
 export const measures: Readonly<Record<PartName, Part>> = {
   exec,
   create,

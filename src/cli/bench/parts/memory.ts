@@ -4,7 +4,7 @@ import { privateMemoryOf, pssOf, rssOf } from '../process-figures.ts'
 
 const SETTLE_MS = 1500
 
-/** What an idle server holds, and what sandboxes that run add. */
+/** Measures the memory of an idle server, and what running sandboxes add. */
 export const memory: Part = {
   rounds: 1,
   async measure({ sizes, openPlace, record }) {
@@ -15,7 +15,7 @@ export const memory: Part = {
       await Bun.sleep(SETTLE_MS)
       record('idle-rss', [rssOf(server.pid)])
       record('idle-pss', [pssOf(server.pid)])
-      // The first brings what all share.
+      // The first sandbox brings what all of them share.
       await server.exec(await server.create())
       await Bun.sleep(SETTLE_MS)
       const name = basename(place.directory)

@@ -5,10 +5,10 @@ import { MIB, speed, time } from '../time.ts'
 import type { Transfer } from '../transfer.ts'
 
 const LINE = '0123456789'.repeat(20)
-/** The last event of an output. */
+/** The last event of an output that ended well. */
 const ENDED_WELL = /"type":"exit","exitCode":0/
 
-/** What commands and processes print, read as it comes. */
+/** Measures the output of commands and processes, read as it comes. */
 export const output: Part = {
   rounds: 2,
   async measure({ sizes, place, record }) {

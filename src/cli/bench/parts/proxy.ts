@@ -5,7 +5,7 @@ import { MIB, speed, time } from '../time.ts'
 
 const AT_ONCE = 8
 
-/** Downloads out of a sandbox, through the proxy that its network rules live in. */
+/** Measures downloads out of a sandbox, through the proxy that enforces its network rules. */
 export const proxy: Part = {
   rounds: 2,
   async measure({ sizes, place, peer, record }: Round) {
@@ -40,13 +40,13 @@ export const proxy: Part = {
 
 interface Downloads {
   downloads: number
-  /** Of each. */
+  /** The size of each download. */
   bytes: number
-  /** The host and port of a proxy. */
+  /** The host and port of a proxy through which to tunnel. */
   tunnel?: string
 }
 
-/** Downloads by bash and cat alone, which every sandbox has. */
+/** Downloads with bash and cat only, which every sandbox has. */
 function toScript({ hostname, port, host }: URL, { downloads, bytes, tunnel }: Downloads): string {
   const [to, toPort] = tunnel === undefined ? [hostname, port] : tunnel.split(':')
   const connect =

@@ -2,7 +2,7 @@ import { fillPlace } from '../fill-place.ts'
 import type { Part } from '../part.ts'
 import type { Place } from '../place.ts'
 
-/** How soon a server listens: on a new data directory, and on one with many sandboxes that are stopped. */
+/** Measures how soon a server listens: on a new data directory, and on one with many stopped sandboxes. */
 export const start: Part = {
   rounds: 2,
   async measure({ sizes, openPlace, record, signal }) {
@@ -26,7 +26,7 @@ export const start: Part = {
 
 async function listen(place: Place): Promise<number> {
   await using server = await place.serve()
-  // As a supervisor would: it listens when it answers.
+  // A server counts as listening when it answers, as a supervisor would see it.
   await server.ask('GET', '/health')
   return server.listeningAfterMs
 }

@@ -7,7 +7,7 @@ import { deleteAll } from './create.ts'
 
 const IDLE_MS = 300
 
-/** The first use of sandboxes that idleness has stopped, beside creates for which nothing is prepared. */
+/** Measures the first use of sandboxes that idleness has stopped, next to creates for which nothing is prepared. */
 export const stopped: Part = {
   rounds: 2,
   async measure({ sizes, place, record, signal }) {
