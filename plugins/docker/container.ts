@@ -9,7 +9,7 @@ import { type CreatedWith, labels } from './labels.ts'
 const VOLUME_INSIDE = '/dev/.threadbox'
 export const guestDirectoryInside = (dataId: string): string => `${VOLUME_INSIDE}/${guestLinkName(dataId)}`
 
-/** What has the image's variables, as JSON. */
+/** The variable that holds the image's variables as JSON. */
 export const ENVIRONMENT_VARIABLE = 'THREADBOX_ENVIRONMENT'
 
 /** A user that no image has; see `withGuest` in guest-volume.ts. */
@@ -36,7 +36,7 @@ export interface ContainerSpec {
   createdWith: CreatedWith
   /** The profile, or its file; undefined for the engine's own. */
   seccomp: string | undefined
-  /** Directories whose volumes begin empty, whatever the image has there. */
+  /** Directories whose volumes begin empty, whatever the image contains there. */
   emptyVolumes?: readonly string[]
 }
 
@@ -111,7 +111,7 @@ export const redirectorName = (container: string): string => `${container}-netwo
  */
 export const redirectorBody = (container: string, image: Image, dataId: string): object => ({
   Image: image.id,
-  // The image's are not for it.
+  // The image's variables are not meant for this container.
   Env: Object.keys(image.env),
   Entrypoint: [...guestCommand(guestDirectoryInside(dataId)), 'redirect'],
   Cmd: [],
@@ -126,7 +126,7 @@ export const redirectorBody = (container: string, image: Image, dataId: string):
     NetworkMode: `container:${container}`,
     AutoRemove: true,
     ReadonlyRootfs: true,
-    // It changes settings of its network below /proc/sys.
+    // The container changes settings of its network below /proc/sys.
     ReadonlyPaths: [],
     CapDrop: ['ALL'],
     CapAdd: ['NET_ADMIN'],

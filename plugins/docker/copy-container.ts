@@ -14,7 +14,7 @@ import { copyFiles, type KeptCopy, toVolumeFile } from './kept-copy.ts'
 import { labels, parseCreatedWith } from './labels.ts'
 import { readState } from './start.ts'
 
-/** Of an image that is made for a copy: the machine and the process that make it. */
+/** The label of an image that was made for a copy. It names the machine and the process that made it. */
 const COPY_LABEL = 'threadbox.copy'
 /** An engine copies some 100 MB a second. */
 const COPIED_WITHIN_MS = 3_600_000
@@ -54,7 +54,7 @@ export async function copyContainer(
   return { files, frozenMs }
 }
 
-/** A container, and what its files take: all of them, and those that were written in it. */
+/** A container with the size of its files: of all of them, and of those that were written in it. */
 export interface DescribedContainer extends KeptCopy {
   bytes: number
   writtenBytes: number
@@ -140,7 +140,7 @@ async function removeDeadCopies(engine: DockerEngine): Promise<void> {
   for (const { Id, Labels } of objectsOf(await engine.call('GET', '/images/json', { query: { filters } }))) {
     const [host, pid] = String(objectOf(Labels)?.[COPY_LABEL]).split(':')
     if (host !== hostname() || existsSync(`/proc/${pid}`)) continue
-    // The engine keeps what a container was made from.
+    // The engine keeps an image from which containers were made.
     await engine.call('DELETE', `/images/${Id}`).catch(error => {
       if (!isMissing(error) && !isConflict(error)) throw error
     })

@@ -2,10 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A file that is there while a container is copied, with the pid of who copies, and when that process began. */
+/**
+ * The path of a file that exists while a container is copied. It has the pid of the copying process and when that process began.
+ */
 const markOf = (dataDirectory: string, id: string) => join(dataDirectory, 'docker-copies', id)
 
-/** `left`: by a backup or server that was killed. */
+/** Whether a container is being copied. `left` means that a killed backup or server has left the mark. */
 export function findCopying(dataDirectory: string, id: string): 'now' | 'left' | undefined {
   const mark = markOf(dataDirectory, id)
   // The usual case, without an exception.
@@ -14,17 +16,17 @@ export function findCopying(dataDirectory: string, id: string): 'now' | 'left' |
   return pid !== '' && began !== '' && beganAt(pid) === began ? 'now' : 'left'
 }
 
-/** When a process began, in ticks since the boot. Empty when there is none. */
+/** When a process began, in ticks since the boot; an empty text when there is no such process. */
 function beganAt(pid: string | number): string {
   const stat = readText(`/proc/${pid}/stat`)
-  // The name may have anything in it; after it the state is the third field, and this the 22nd.
+  // The process's name may contain anything. After it come the third field, which is the state, and later this one, the 22nd.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
 export const removeMark = (dataDirectory: string, id: string): Promise<void> =>
   rm(markOf(dataDirectory, id), { force: true })
 
-/** Calls `work` while the mark is there. Rejects when somebody else has it. */
+/** Calls `work` while the mark exists. Rejects when another process has the mark. */
 export async function whileMarked<T>(dataDirectory: string, id: string, work: () => Promise<T>): Promise<T> {
   if (findCopying(dataDirectory, id) === 'left') await removeMark(dataDirectory, id)
   await mkdir(join(dataDirectory, 'docker-copies'), { recursive: true, mode: 0o700 })

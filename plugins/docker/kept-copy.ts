@@ -5,7 +5,7 @@ import { isSafeId } from '../../src/guest/host/guest-backend.ts'
 import { isObject, objectOf, parseJson } from '../../src/read/json.ts'
 import { type CreatedWith, parseCreatedWith } from './labels.ts'
 
-/** What a copy of a container has beside its image and volumes. */
+/** The parts of a container's copy besides its image and volumes. */
 export interface KeptCopy {
   createdWith: CreatedWith
   /** The variables of its image. */

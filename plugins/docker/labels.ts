@@ -15,7 +15,7 @@ export const labels = {
 export interface CreatedWith {
   image: string
   limits: Limits
-  /** The engine's runtime that was asked for; undefined: its own. */
+  /** The engine's runtime that was asked for; undefined for the engine's default. */
   runtime?: string
   /** The engine holds it to its disk limit; else its server watches it. */
   hasQuota: boolean
@@ -23,7 +23,7 @@ export interface CreatedWith {
   hasSeccomp: boolean
   /** The image brings volumes, which no disk limit holds. */
   hasVolumes: boolean
-  /** Its image is its own, made of a backup, and is removed with it. */
+  /** Whether the container has its own image, which was restored from a backup and is removed with the container. */
   hasOwnImage?: boolean
   /** Limits that the engine cannot set. */
   unlimited: (keyof Limits)[]

@@ -74,7 +74,7 @@ export function createContainerLifecycle(
     return await startContainer(guestContainer)
   }
 
-  /** Waits while a backup has it paused. What a killed one has left paused goes on. */
+  /** Waits while a backup has paused the container. A container that a killed backup has left paused is resumed. */
   const readThawed = async () => {
     const copying = findCopying(dataDirectory, id)
     while (findCopying(dataDirectory, id) === 'now') await Bun.sleep(POLL_MS)
@@ -88,7 +88,7 @@ export function createContainerLifecycle(
 
   const remove = async () => {
     await removeContainer(engine, container)
-    // It ends by itself, unless a server was killed before it began.
+    // The redirector ends by itself, unless a server was killed before it began.
     await removeContainer(engine, redirectorName(container))
     if (createdWith.hasOwnImage) {
       await engine.call('DELETE', `/images/${imageId}`).catch(error => {

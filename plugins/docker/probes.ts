@@ -112,7 +112,7 @@ async function furtherRuntime(dependencies: ContainerDependencies, image: string
     }))
 }
 
-/** What is not sure on a runtime of choice: that files outlive a stop of their container, and that its cgroups are used. */
+/** Checks what is uncertain on a chosen runtime: that files outlive a stop of their container, and that its cgroups are used. */
 async function runtimeChecks(
   { engine, dataId }: ContainerDependencies,
   runtime: string,

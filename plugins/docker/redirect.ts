@@ -35,7 +35,7 @@ export async function redirectContainer({
     const create = () => engine.call('POST', '/containers/create', { query: { name }, body })
     await create().catch(async error => {
       if (!isConflict(error)) throw error
-      // A server that was killed has left it.
+      // A server that was killed may have left one.
       await removeContainer(engine, name)
       await create()
     })
@@ -44,12 +44,12 @@ export async function redirectContainer({
   } catch (error) {
     return `the engine does not redirect connections: ${messageOf(error)}`
   } finally {
-    // What is left is removed by the next try, or with the container.
+    // If this fails, the next try removes it, or the container's removal does.
     await removeContainer(engine, name).catch(() => {})
   }
 }
 
-/** Resolves to what it says. */
+/** Runs the container to its end and resolves to what it printed. */
 async function runToEnd(engine: DockerEngine, name: string): Promise<string> {
   const stream = await engine.hijack(`/containers/${name}/attach?stream=1&stdout=1&stderr=1`, {})
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -70,15 +70,15 @@ async function runToEnd(engine: DockerEngine, name: string): Promise<string> {
 
 export interface JoinedGuest {
   connection: GuestConnection
-  /** Why programs inside reach the server by its proxy alone. Absent: they may connect to any address. */
+  /** Why programs inside reach the server only by its proxy. Absent when they may connect to any address. */
   onlyProxy?: string
 }
 
-/** Serves what programs inside connect to, and the names that they ask for. Gives the reason where the guest cannot. */
+/** Serves the connections and name look-ups of programs inside. Returns the reason when the guest cannot do that. */
 export async function openNetwork(connection: GuestConnection): Promise<JoinedGuest> {
   try {
     await connection.listenForDirect()
-    // Only now do the addresses that names have lead anywhere.
+    // Only from here on the addresses that names get lead anywhere.
     connection.answerNames()
     return { connection }
   } catch (error) {

@@ -15,7 +15,7 @@ import { removeContainer } from './remove-container.ts'
 
 const LOADED_WITHIN_MS = 3_600_000
 
-/** Makes containers of what a restore has brought, each with its first use. */
+/** Makes the containers of restored sandboxes, each at its first use. */
 export function createRestorer(
   context: ContainerContext,
   engineLimits: EngineLimits,
@@ -52,8 +52,8 @@ interface RestoreContext extends ContainerContext, Installation {
 }
 
 /**
- * Makes the container of a sandbox of its copy, which is removed then. The container does not run. What a killed call has made is made
- * again. Throws sandbox_unavailable when the engine has this container of another data directory.
+ * Makes the container of a sandbox from its copy, and removes the copy. The container does not run. What a killed call has left
+ * is made again. Throws sandbox_unavailable when the engine has this container for another data directory.
  */
 async function restoreContainer(
   context: RestoreContext,
@@ -109,7 +109,7 @@ async function load(engine: DockerEngine, path: string): Promise<string> {
   return id
 }
 
-/** An image with a name would take that name from the one that has it on the engine. */
+/** An image with a name would take that name from another image of the engine. */
 async function assertNameless(path: string): Promise<void> {
   for await (const { name, body } of readTar(Bun.file(path).stream())) {
     if (!['manifest.json', 'index.json', 'repositories'].includes(name.replace(/^\.\//, ''))) continue

@@ -3,7 +3,7 @@ import type { EnvironmentSpec, Isolation } from '../../src/plugin-api/index.ts'
 import { objectOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 
-/** Names that are gVisor's runtime; `assertRuntime` holds an engine to them. */
+/** Names by which engines know gVisor's runtime; `assertRuntime` checks that it is gVisor. */
 const gvisor = /^(runsc|gvisor)(?![a-z])/
 
 /** How a runtime of this name isolates. Undefined: the engine's own. */
@@ -28,7 +28,7 @@ export function pickRuntime(
   throw new ApiError('invalid_request', `The runtime ${asked} is not one of this server's: ${list} (--docker-runtime).`)
 }
 
-/** The arguments that an engine gives its runtime of this name. */
+/** The arguments with which an engine starts the runtime of this name. */
 export async function findRuntimeArgs(engine: DockerEngine, name: string): Promise<string[]> {
   const { Runtimes } = objectOf(await engine.call('GET', '/info')) ?? {}
   const args = objectOf(objectOf(Runtimes)?.[name])?.runtimeArgs

@@ -96,7 +96,8 @@ const action = 'SCMP_ACT_ALLOW'
  * What a container may ask of the kernel, as engines read it. Docker's own profile, but as nsjail's jails have it:
  * no tracing, no other process's memory, no namespaces, no vsock, no io_uring, and no way to change the guest's marks:
  * file locks, and also the resident set where the runtime is one `ofChoice`, whose kernel may be gVisor.
- * gVisor takes no number of an error but its own; a call that is traced, and has no tracer, is none there too.
+ * gVisor replaces the errno of a profile by its own. Where a call shall look as if it did not exist, the profile traces it instead:
+ * on gVisor too, a traced call without a tracer fails with ENOSYS.
  */
 export function seccompProfile(architecture: 'x64' | 'arm64', { ofChoice = false } = {}): string {
   const byArguments = Object.entries(limited(ofChoice ? [RLIMIT_LOCKS, RLIMIT_RSS] : [RLIMIT_LOCKS]))

@@ -82,7 +82,7 @@ export const createDockerSnapshots = (
 
 const noFiles = () => new ApiError('not_found', 'The snapshot has no files any more.')
 
-/** What a container begins with that is made of a snapshot. Throws not_found. */
+/** Finds what a container made from a snapshot begins with. Throws not_found. */
 export async function findDockerSnapshot(
   engine: DockerEngine,
   dataDirectory: string,
@@ -98,13 +98,13 @@ export async function findDockerSnapshot(
   return { name, image: { id: image.id, env, volumes }, ...chosen, volumes: archives }
 }
 
-/** The guest's token is that of the container alone, and the image is no container of this data directory. */
+/** The guest's token belongs to one container only, and the image is not a container of this data directory. */
 const toConfig = ({ env }: KeptCopy, dataId: string) => ({
   Env: [`${TOKEN_VARIABLE}=`, `${ENVIRONMENT_VARIABLE}=${JSON.stringify(env)}`],
   Labels: { 'threadbox.snapshot': dataId, [labels.environment]: '', [labels.createdWith]: '', [labels.data]: '' },
 })
 
-/** False while something is made of it. */
+/** Returns false while something was made from the image. */
 async function removeImage(engine: DockerEngine, snapshotId: string): Promise<boolean> {
   try {
     await engine.call('DELETE', `/images/${imageOf(snapshotId)}`)

@@ -22,7 +22,7 @@ export function createUsageReader(engine: DockerEngine, container: string): () =
     const { memory_stats, cpu_stats, pids_stats } = objectOf(answer) ?? {}
     const memory = objectOf(memory_stats)
     const used = numberOf(memory?.usage)
-    // It does not run.
+    // The container does not run.
     if (used === undefined) return {}
     if (performance.now() - lookedAt > DISK_EVERY_MS) {
       lookedAt = performance.now()

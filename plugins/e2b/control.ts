@@ -38,13 +38,13 @@ export interface Control {
   extend(sandboxId: string, timeoutMs: number): Promise<void>
   /** Ends the processes; the files stay. */
   pause(sandboxId: string): Promise<void>
-  /** The latest of what E2B has measured, empty when that is old. It does not resume a paused sandbox. */
+  /** E2B's latest measurement, empty when it is too old. This does not resume a paused sandbox. */
   usage(sandboxId: string): Promise<EnvironmentUsage>
   setNetwork(sandboxId: string, network: E2bNetwork): Promise<void>
   kill(sandboxId: string): Promise<void>
-  /** Takes a snapshot, and returns the name of the template that it is. */
+  /** Takes a snapshot, and returns the name of its template at E2B. */
   snapshot(sandboxId: string, name: string): Promise<string>
-  /** Does nothing when there is none. */
+  /** Removes a snapshot. Removing one that does not exist succeeds. */
   removeSnapshot(name: string): Promise<void>
 }
 

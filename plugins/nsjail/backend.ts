@@ -64,7 +64,7 @@ export function createNsjailBackend(options: NsjailOptions): Backend {
     lookAfter: () => haltFailedDisks(host, environments),
   })
 
-  /** Checks under way have jails. */
+  /** Checks that are running, which use jails. */
   const checking = new Set<Promise<unknown>>()
 
   return {

@@ -18,11 +18,11 @@ export interface BackendContext {
   userIdRanges: UserIdRanges
   reservations: Reservations
   queue: StartQueue
-  /** What goes on of removals by environment: the id of one is not used again before it has ended. They never reject. */
+  /** Removals that have not ended, by environment: an id is not used again before its removal has ended. They never reject. */
   removals: Map<string, Promise<void>>
   environments: Map<string, KeptEnvironment>
   snapshotHolds: SnapshotHolds
-  /** What spares were made from. */
+  /** The bases from which spares were made. */
   spareBases: WeakMap<KeptEnvironment, FoundBase>
   findLimits(): Promise<AvailableLimits>
   outletsOf(environmentId: string): Outlets

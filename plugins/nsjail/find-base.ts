@@ -3,7 +3,7 @@ import { HOST_BASE, resolveBase } from './files/resolve-base.ts'
 import type { Host } from './host/layout.ts'
 import type { Installed } from './installed.ts'
 
-/** A base, known again: another directory may later have its path, or other files lie in it. */
+/** A base that can be recognised: later its path may lead to another directory, or to other files. */
 export interface FoundBase {
   path: string
   inode: number

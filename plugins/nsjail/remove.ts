@@ -33,13 +33,13 @@ export async function removeEnvironment(
 ): Promise<{ rest: Promise<void> }> {
   const { host, disks, removals } = context
   await untilThawed(paths)
-  // With its last process the disk would be unmounted, which writes what nobody needs any more.
+  // The disk would be unmounted with its last process, which would write data that nobody needs any more.
   const held = host.isRoot ? await holdMounts(paths) : undefined
   let trash: string | undefined
   try {
     await killJail(paths)
     if (host.isRoot) {
-      // Some may be there without their nsjail, which something else has killed.
+      // Processes may be left without their nsjail, when something else has killed it.
       await emptyCgroups(paths.cgroup)
       closeStaging(paths)
     }
@@ -70,7 +70,10 @@ export async function clearCgroups(paths: EnvironmentPaths): Promise<void> {
   await removeFormerCgroups(paths.id)
 }
 
-/** Moves an environment's files to the trash. Its new place; where it was when a full disk has no room for another name. */
+/**
+ * Moves an environment's files to the trash. Returns their new path, or the old one when a full disk has no room for another
+ * name.
+ */
 async function discard({ dataDirectory }: Host, paths: EnvironmentPaths): Promise<string> {
   const trash = join(trashDirectory(dataDirectory), newTrashName(paths.id))
   try {

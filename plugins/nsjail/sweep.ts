@@ -60,7 +60,7 @@ async function finishRemoval(host: Host, id: string, trash: string): Promise<voi
   try {
     if (host.isRoot && isSafeId(id)) {
       const paths = getEnvironmentPaths(host.dataDirectory, id)
-      // Its id may have another environment by now.
+      // Another environment may have the id by now.
       if (!existsSync(paths.directory)) await clearCgroups(paths)
     }
     await eraseFiles(trash)

@@ -1,10 +1,10 @@
-/** Where backups lie. */
+/** A place that stores backups. */
 export interface BackupPlace {
-  /** The path or address of a name, for people. */
+  /** Shows the path or address of a name to people. */
   describe(name: string): string
-  /** Oldest first. */
+  /** Lists the backups, oldest first. */
   list(): Promise<StoredFile[]>
-  /** Writes a new file; the name is there once all of it is. Rejects when it exists. Resolves to its size. */
+  /** Writes a new file, whose name appears when it is complete. Rejects when the name exists. Resolves to the size. */
   write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<number>
   read(name: string): Promise<AsyncIterable<Uint8Array>>
   remove(name: string): Promise<void>
@@ -15,7 +15,7 @@ export interface StoredFile {
   bytes: number
 }
 
-/** A backup among others: its place, and its name when one was given. */
+/** The address of a backup: its place, and its name when one was given. */
 export interface Address {
   place: BackupPlace
   name?: string

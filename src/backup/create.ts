@@ -18,11 +18,11 @@ import { encrypts, type Secrets, seal } from './sealing.ts'
 import { type Member, writeTar } from './write-tar.ts'
 import { compress } from './zstd.ts'
 
-/** What a backup asks of the backends. */
+/** The operations of backends that a backup needs. */
 export interface Sources {
-  /** How sandboxes of a backend are copied. Undefined when it can make no copies. */
+  /** Finds out how a backend's sandboxes are copied. Undefined when the backend cannot copy them. */
   findCopies(backend: string): SandboxCopies | undefined
-  /** The bases of the data directory, by the member that each becomes. */
+  /** Lists the data directory's bases, by the member names that they get. */
   listBases(): Promise<string[]>
   packBase(tree: string, archive: string): Promise<void>
 }
@@ -30,7 +30,7 @@ export interface Sources {
 export interface CreateOptions {
   dataDirectory: string
   to: Address
-  /** Ids of sandboxes, or of their environments. */
+  /** The ids of sandboxes, or of their environments. */
   sandboxes: 'all' | 'none' | readonly string[]
   secrets: Secrets
   sources: Sources
@@ -38,18 +38,18 @@ export interface CreateOptions {
 }
 
 export interface CreatedBackup {
-  /** Where it is. */
+  /** The path or address of the backup. */
   backup: string
   bytes: number
-  /** The moment of the database. */
+  /** The moment as of which the database was copied. */
   at: string
   sandboxes: SavedSandbox[]
   snapshots: SavedSnapshot[]
 }
 
 /**
- * Writes a backup of a data directory, whether a server runs on it or not. Rejects when it could not be written, and leaves
- * nothing under its name then; what could not be saved of single sandboxes is in the result.
+ * Writes a backup of a data directory, whether a server runs on it or not. When it cannot be written, this rejects and leaves
+ * nothing under its name. The result tells which single sandboxes could not be saved.
  */
 export async function createBackup(options: CreateOptions): Promise<CreatedBackup> {
   const { dataDirectory, to, secrets, onStep } = options
@@ -82,7 +82,7 @@ export async function createBackup(options: CreateOptions): Promise<CreatedBacku
 
 const DRAFT = '.backup-'
 
-/** What killed processes have left: copies of the database and of disks. */
+/** Removes copies of the database and of disks that killed processes have left. */
 async function removeDeadDrafts(dataDirectory: string): Promise<void> {
   for (const name of await readdir(dataDirectory)) {
     const pid = name.startsWith(DRAFT) ? name.slice(DRAFT.length) : ''
@@ -91,7 +91,7 @@ async function removeDeadDrafts(dataDirectory: string): Promise<void> {
   }
 }
 
-/** Throws when an id is of no sandbox. */
+/** Throws when an id belongs to no sandbox. */
 function choose({ sandboxes }: DatabaseCopy, chosen: CreateOptions['sandboxes']): ReadonlySet<string> {
   if (chosen === 'none') return new Set()
   if (chosen === 'all') return new Set(sandboxes.map(({ id }) => id))
@@ -111,7 +111,7 @@ interface Work extends CreateOptions {
   contents: Contents
 }
 
-/** Everything in its order. A copy is made when its turn comes, and removed when it is written. */
+/** Yields all members in their order. A copy is made when its turn comes, and removed when it is written. */
 async function* listMembers(work: Work): AsyncGenerator<Member, void> {
   const { dataDirectory, draft, at, database, chosen, contents, sources, onStep } = work
   yield { name: MANIFEST, from: toText(newManifest(database.schemaVersion, at)) }
@@ -121,7 +121,7 @@ async function* listMembers(work: Work): AsyncGenerator<Member, void> {
   if (existsSync(key)) yield { name: 'threadbox.key', from: key }
   for (const name of database.bundles) {
     const path = join(dataDirectory, 'bundles', name)
-    // A version that was removed meanwhile takes its file along.
+    // The version may be removed meanwhile, and its file with it.
     if (existsSync(path)) yield { name: `bundles/${name}`, from: path }
   }
   const snapshots = work.sandboxes === 'none' ? [] : database.snapshots
@@ -158,7 +158,7 @@ async function* listMembers(work: Work): AsyncGenerator<Member, void> {
   yield { name: CONTENTS, from: toText(contents) }
 }
 
-/** Copies a sandbox. What keeps it from that is a note: the others are worth a backup. */
+/** Copies a sandbox. A failure becomes a note, because a backup of the others is worth having. */
 async function save(
   work: Work,
   sandbox: Omit<SavedSandbox, 'at'>,
@@ -180,7 +180,7 @@ async function save(
   }
 }
 
-/** Copies a snapshot. What keeps it from that is a note, as of a sandbox. */
+/** Copies a snapshot. A failure becomes a note, as for a sandbox. */
 async function saveSnapshot(
   { sources }: Work,
   { id, backend }: SavedSnapshot,
@@ -203,7 +203,7 @@ async function saveSnapshot(
 const BLOCK_BYTES = 512
 const SPARE_BYTES = 256 * 1024 * 1024
 
-/** A copy must not fill the disk that all sandboxes write to. */
+/** A copy must not fill the disk that all sandboxes use. */
 async function assertRoom(dataDirectory: string, environmentId: string): Promise<void> {
   const image = await stat(join(dataDirectory, 'sandboxes', environmentId, 'disk.img')).catch(() => undefined)
   const { bavail, bsize } = await statfs(dataDirectory)

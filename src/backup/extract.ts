@@ -8,7 +8,7 @@ import { CONTENTS, type Contents, isMemberName, MANIFEST, type Manifest, readCon
 import { AGE_SUFFIX, type Secrets, unseal } from './sealing.ts'
 import { decompress } from './zstd.ts'
 
-/** The list of members of a million sandboxes. */
+/** The longest list of members: that of a million sandboxes. */
 const MAX_LIST_BYTES = 512 * 1024 * 1024
 const MAX_MANIFEST_BYTES = 64 * 1024
 
@@ -18,8 +18,8 @@ export interface Extracted {
 }
 
 /**
- * Writes the files of a backup into an empty directory. Only names of a backup's own files are taken. Rejects when it is cut
- * short, when anything in it is not what was written, and when this version cannot restore it: the directory then has files that are
+ * Writes the files of a backup into an empty directory; only names that a backup may contain are accepted. Rejects when the
+ * backup is cut short or altered, and when this version cannot restore it. The directory then has files that must not be used.
  * not to be used.
  */
 export async function extract({ place, name = '' }: Address, secrets: Secrets, directory: string): Promise<Extracted> {

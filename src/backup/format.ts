@@ -1,37 +1,37 @@
 import { version } from '../../package.json'
 import { isObject, parseJson } from '../read/json.ts'
 
-/** The version of what is described here. To be raised when an older threadbox cannot restore what is written. */
+/** The version of this format. It must be raised when an older threadbox cannot restore what is written. */
 export const FORMAT_VERSION = 1
 
-/** The first member of a backup: what is known before anything is read. */
+/** The first member of a backup, which describes it before anything else is read. */
 export interface Manifest {
   format: number
-  /** The threadbox that wrote it. */
+  /** The version of threadbox that wrote it. */
   threadbox: string
   createdAt: string
-  /** Of the database, which is as of `databaseAt`. */
+  /** The schema of the database, which was copied at `databaseAt`. */
   schemaVersion: number
   databaseAt: string
 }
 
-/** What a backup has of one sandbox. */
+/** The part of a backup that belongs to one sandbox. */
 export interface SavedSandbox {
   id: string
   environmentId: string
   backend: string
-  /** The moment that its files are of. Absent: the backup has none of them. */
+  /** The moment at which its files were copied. Absent when the backup does not contain them. */
   at?: string
-  /** How long its writes waited. 0: it did not run. */
+  /** How long its writes had to wait; 0 when it did not run. */
   frozenMs?: number
-  /** Why its files are not here, or what else a restore needs. */
+  /** Why its files are missing, or what else a restore needs. */
   note?: string
 }
 
-/** What a backup has of one snapshot of a sandbox. */
+/** The part of a backup that belongs to one snapshot of a sandbox. */
 export type SavedSnapshot = Pick<SavedSandbox, 'id' | 'backend' | 'at' | 'note'>
 
-/** The last member: nothing may follow, and nothing but the first member may be missing here. */
+/** The last member. Nothing may follow it, and it lists every member but the first. */
 export interface Contents {
   members: Record<string, { bytes: number; sha256: string }>
   sandboxes: SavedSandbox[]
@@ -49,7 +49,7 @@ export const newManifest = (schemaVersion: number, databaseAt: Date): Manifest =
   databaseAt: databaseAt.toISOString(),
 })
 
-/** Throws when this version cannot restore it. */
+/** Reads the first member. Throws when this version cannot restore the backup. */
 export function readManifest(text: string, knownSchema: number): Manifest {
   const value = parseJson(text)
   if (
@@ -79,7 +79,7 @@ export function readContents(text: string): Contents {
     if (!isObject(member) || typeof member.bytes !== 'number' || typeof member.sha256 !== 'string') throw unreadable()
     members[name] = { bytes: member.bytes, sha256: member.sha256 }
   }
-  // Backups of before had none.
+  // Backups of earlier versions have none.
   const snapshots = Array.isArray(value.snapshots) ? value.snapshots : []
   return { members, sandboxes: value.sandboxes.map(readSandbox), snapshots: snapshots.map(readSnapshot) }
 }
@@ -105,7 +105,7 @@ function readSnapshot(value: unknown): SavedSnapshot {
 
 const unreadable = () => new Error(`its ${CONTENTS} cannot be read`)
 
-/** Every member that a backup may have, beside the first and the last one: each is a file of a data directory. */
+/** The names that members may have, besides the first and the last one. Each is a file of a data directory. */
 const members = [
   /^threadbox\.(db|key)$/,
   /^bundles\/[0-9a-f]{64}$/,
@@ -114,7 +114,7 @@ const members = [
   /^docker\/[A-Za-z0-9][A-Za-z0-9_-]{0,79}\/(container\.json|image\.tar|volume-\d{1,3}\.tar)$/,
 ]
 
-/** What lies at the top of a data directory that comes of a backup. */
+/** The names at the top of a data directory that a backup can contain. */
 export const topNames: readonly string[] = [
   ...['threadbox.db', 'threadbox.key', 'bundles', 'bases', 'base', 'sandboxes', 'snapshots', 'docker'],
 ]
@@ -126,7 +126,7 @@ const FILE_NAME = /^threadbox-backup-(\d{4})-(\d\d)-(\d\d)T(\d\d)-(\d\d)-(\d\d)-
 export const newFileName = (at: Date, isEncrypted: boolean): string =>
   `threadbox-backup-${at.toISOString().replace(/[:.]/g, '-')}.tar.zst${isEncrypted ? '.age' : ''}`
 
-/** When a backup was made, by its name. Undefined for another file. */
+/** When a backup was made, read from its name. Undefined for the name of another file. */
 export function timeOfFile(name: string): Date | undefined {
   const [, year, month, day, hour, minute, second, ms] = FILE_NAME.exec(name) ?? []
   return year ? new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`) : undefined

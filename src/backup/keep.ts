@@ -2,24 +2,24 @@ import { messageOf } from '../errors.ts'
 import type { BackupPlace, StoredFile } from './backup-place.ts'
 import { timeOfFile } from './format.ts'
 
-/** Which backups stay. Without either, all do. */
+/** Rules that say which backups are kept. Without any rule, all are. */
 export interface Keep {
-  /** So many of the newest. */
+  /** Keeps this many of the newest. */
   count?: number
-  /** All that are younger. */
+  /** Keeps all that are younger than this. */
   days?: number
 }
 
 const DAY_MS = 86_400_000
 
-/** What became of the backups that no rule keeps. */
+/** The backups that were removed because no rule keeps them. */
 export interface Removed {
   names: string[]
-  /** Why others are still there. */
+  /** Why other backups could not be removed. */
   problems: string[]
 }
 
-/** Removes the backups that neither rule keeps. The newest always stays. Never rejects: what it cannot do is in the result. */
+/** Removes the backups that no rule keeps. The newest always stays. Never rejects: the result lists failures. */
 export async function removeOld(place: BackupPlace, keep: Keep, now: Date): Promise<Removed> {
   const removed: Removed = { names: [], problems: [] }
   if (keep.count === undefined && keep.days === undefined) return removed

@@ -12,9 +12,9 @@ const LABEL = 'age-encryption.org/v1/scrypt'
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 const WRAPPED_BYTES = 32
-/** As the program `age` has it: a second on a machine of today. */
+/** The work factor of the program `age`, which takes a second on today's machines. */
 const WORK_FACTOR = 18
-/** More is an attack on the time and memory of the one that opens it: 2^20 takes 1 GiB. */
+/** A larger work factor could exhaust the reader's time and memory: 2^20 takes 1 GiB. */
 const MAX_WORK_FACTOR = 20
 const NONCE = new Uint8Array(12)
 
@@ -42,7 +42,7 @@ export const passphraseIdentity = (passphrase: string): Identity => ({
     try {
       return chacha20poly1305(key, NONCE).decrypt(stanza.body)
     } catch {
-      // Another passphrase.
+      // The passphrase is another one.
       return null
     }
   },

@@ -6,7 +6,7 @@ import { syncPath } from '../disk/lasting-files.ts'
 import type { BackupPlace } from './backup-place.ts'
 import { timeOfFile } from './format.ts'
 
-/** Follows the name of what is being written: the process that writes it, and its machine. */
+/** The name of an unfinished file: the process that writes it, with its machine, and the final name. */
 const PART = /^(\d+)-(.+)$/
 
 /** Backups in a directory, which is made when it is missing. */
@@ -40,7 +40,7 @@ export function directoryPlace(directory: string): BackupPlace {
 }
 
 async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
-  // With the key and all secrets in it, only its owner may read it.
+  // A backup contains the key and all secrets, so only its owner may read it.
   const file = await open(path, 'wx', 0o600)
   try {
     let written = 0
@@ -55,7 +55,7 @@ async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise
   }
 }
 
-/** Removes what killed processes of this machine have left half written. */
+/** Removes unfinished files that killed processes of this machine have left. */
 async function removeDeadParts(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const [, pid, host] = PART.exec(name.split('.part-')[1] ?? '') ?? []

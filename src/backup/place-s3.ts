@@ -35,7 +35,7 @@ export function bucketPlace(bucket: string, prefix: string, environment: NodeJS.
           if (timeOfFile(name)) found.push({ name, bytes: size })
         }
         after = page.contents?.at(-1)?.key
-        // Not every server lists in the order of names.
+        // Some servers do not sort by name.
         if (!page.isTruncated || after === undefined) return found.sort((a, b) => (a.name < b.name ? -1 : 1))
       }
     },
@@ -44,7 +44,7 @@ export function bucketPlace(bucket: string, prefix: string, environment: NodeJS.
       if (await file.exists()) throw new Error(`s3://${bucket}/${keyOf(name)} is there already`)
       const writer = file.writer({ partSize: PART_BYTES, queueSize: PARTS_AT_ONCE, retry: RETRIES })
       let written = 0
-      // Without `end`, the parts become no object.
+      // Without `end`, the uploaded parts become no object.
       for await (const piece of bytes) {
         await writer.write(piece)
         await writer.flush()

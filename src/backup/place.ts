@@ -5,7 +5,10 @@ import { timeOfFile } from './format.ts'
 import { directoryPlace } from './place-directory.ts'
 import { bucketPlace } from './place-s3.ts'
 
-/** Reads `FILE`, `DIR` or `s3://bucket/…`. What ends like a backup, or is a file, is one; all else is where several lie. */
+/**
+ * Reads `FILE`, `DIR` or `s3://bucket/…`. A text that ends like a backup's name, or that names a file, means one backup; any
+ * other means a place for several.
+ */
 export function openAddress(text: string, environment: NodeJS.ProcessEnv): Address {
   if (text.startsWith('s3://')) {
     const [bucket = '', ...folders] = text.slice('s3://'.length).split('/')

@@ -12,7 +12,7 @@ import type { Secrets } from './sealing.ts'
 export interface RestoreOptions {
   from: Address
   secrets: Secrets
-  /** Makes a data directory of what lies in it as a backup has it. */
+  /** Unpacks the file trees that lie in a directory as a backup contains them. */
   unpackTrees(directory: string): Promise<void>
   onStep(what: string): void
 }
@@ -21,8 +21,8 @@ const DRAFT = '.restore'
 const DATABASE = 'threadbox.db'
 
 /**
- * Makes a new data directory of a backup. Rejects when there is anything in the directory, or anything wrong with the backup: the
- * directory is then as empty as it was. What an interrupted restore has left is removed by the next one.
+ * Makes a new data directory from a backup. Rejects when the directory is not empty, or when anything is wrong with the backup;
+ * the directory is then empty again. The next restore removes what an interrupted one has left.
  */
 export async function restoreBackup(options: RestoreOptions & { dataDirectory: string }): Promise<Extracted> {
   const { dataDirectory } = options
@@ -38,7 +38,7 @@ export async function restoreBackup(options: RestoreOptions & { dataDirectory: s
     await mkdir(draft, { mode: 0o700 })
     const extracted = await fill(options, draft)
     await syncTree(draft)
-    // The database is what makes it a data directory: until it is there, a restore may begin again.
+    // The database comes last: until it is there, a restore may begin again.
     const names = (await readdir(draft)).filter(name => name !== DATABASE)
     for (const name of [...names, DATABASE]) await rename(join(draft, name), join(dataDirectory, name))
     await rm(draft, { recursive: true })
@@ -53,13 +53,13 @@ export async function restoreBackup(options: RestoreOptions & { dataDirectory: s
   }
 }
 
-/** What a restore may have put in its place before the database. */
+/** Whether a restore may have put a file of this name in its place before the database. */
 const isOfRestore = (name: string): boolean => name === DRAFT || (name !== DATABASE && topNames.includes(name))
 
-/** Removes what a restore has made that did not come to its end. */
+/** Removes the files of a restore that did not finish. */
 async function removeUnfinished(dataDirectory: string): Promise<void> {
   const names = (await readdir(dataDirectory)).filter(isOfRestore)
-  // The draft is the sign that the others are of a restore.
+  // The draft is removed last, because it shows that the other files belong to a restore.
   for (const name of [...names.filter(each => each !== DRAFT), DRAFT])
     await rm(join(dataDirectory, name), { recursive: true, force: true })
 }

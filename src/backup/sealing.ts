@@ -1,9 +1,9 @@
 import { messageOf } from '../errors.ts'
 
-/** The secrets of encrypted backups. Empty: they are not encrypted. */
+/** The secrets of encrypted backups. Without any, backups are not encrypted. */
 export interface Secrets {
   passphrase?: string
-  /** Public keys of age, `age1…`: each can open it. */
+  /** Public keys of age, `age1…`. The owner of any of them can open the backup. */
   recipients?: readonly string[]
   /** Private keys of age, `AGE-SECRET-KEY-1…`. */
   identities?: readonly string[]
@@ -14,7 +14,7 @@ export const AGE_SUFFIX = '.age'
 export const encrypts = ({ passphrase, recipients = [] }: Secrets): boolean =>
   passphrase !== undefined || recipients.length > 0
 
-/** Encrypts a stream as the program `age` does, when there is a secret for it. */
+/** Encrypts a stream as the program `age` does, if there are secrets. */
 export async function seal(bytes: AsyncIterable<Uint8Array>, secrets: Secrets): Promise<AsyncIterable<Uint8Array>> {
   if (!encrypts(secrets)) return bytes
   const { passphrase, recipients = [] } = secrets
@@ -37,7 +37,7 @@ export async function seal(bytes: AsyncIterable<Uint8Array>, secrets: Secrets): 
   return await encrypter.encrypt(toStream(bytes))
 }
 
-/** Decrypts what `seal` has made. Throws when none of the secrets opens it. */
+/** Decrypts what `seal` has encrypted. Throws when none of the secrets fits. */
 export async function unseal(
   bytes: AsyncIterable<Uint8Array>,
   { passphrase, identities = [] }: Secrets,
@@ -59,7 +59,7 @@ export async function unseal(
   })
 }
 
-/** A stream that is read only as fast as it is taken. */
+/** Makes a stream that is read only as fast as its reader takes it. */
 function toStream(bytes: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = bytes[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>({

@@ -3,17 +3,17 @@ import { listExtents } from '../disk/extents.ts'
 
 const BLOCK = 512
 const PIECE_BYTES = 1024 * 1024
-/** What the header's twelve octal digits can say. */
+/** The largest number that the header's twelve octal digits can hold. */
 const MAX_OCTAL = 8 ** 11 - 1
 
 /** A file for an archive. */
 export interface Member {
   name: string
-  /** A path, or the content. */
+  /** A path, or the content itself. */
   from: string | Uint8Array
 }
 
-/** What was written of one. `bytes` and `sha256` are of the member as it is stored: of a file with holes, its map and its data. */
+/** A member that was written. `bytes` and `sha256` describe it as stored: for a file with holes, its map and its data. */
 export interface WrittenMember {
   name: string
   bytes: number
@@ -61,7 +61,7 @@ async function* writeFile(
   yield* [header(name, Math.min(bytes, MAX_OCTAL), '0'), map]
   for (const { at, length } of extents) {
     for (let done = 0; done < length; ) {
-      // Each piece has its own memory: the one before may still be on its way.
+      // Each piece has its own memory, because the one before may still be in use.
       const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, length - done))
       const { bytesRead } = await file.read(piece, 0, piece.byteLength, at + done)
       if (bytesRead === 0) throw new Error(`${name} has changed while it was read`)
@@ -82,7 +82,7 @@ function writeMap(extents: readonly { at: number; length: number }[]): Buffer {
   return Buffer.concat([text, padding(text.byteLength)])
 }
 
-/** `LENGTH KEY=VALUE`, where the length counts its own digits too. */
+/** Makes a record `LENGTH KEY=VALUE`, where the length counts its own digits too. */
 function paxRecord(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`
   const length = (digits: number): number => {
@@ -101,7 +101,7 @@ const padding = (bytes: number) => new Uint8Array((BLOCK - (bytes % BLOCK)) % BL
 
 function header(name: string, size: number, kind: string): Uint8Array {
   const block = Buffer.alloc(BLOCK)
-  // A backup's own names are short; that of a description is for people.
+  // A backup's own member names are short; a pax header's name is only for people.
   if (Buffer.byteLength(name) > 100 && kind === '0') throw new Error(`the name is too long for an archive: ${name}`)
   const number = (value: number, offset: number, length: number) =>
     block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1')
@@ -113,7 +113,7 @@ function header(name: string, size: number, kind: string): Uint8Array {
   number(Math.floor(Date.now() / 1000), 136, 12)
   block.write(kind, 156, 'latin1')
   block.write('ustar\x0000', 257, 'latin1')
-  // The checksum is that of a header whose checksum is spaces.
+  // The checksum is computed over a header whose checksum field is spaces.
   block.fill(' ', 148, 156)
   const sum = block.reduce((all, byte) => all + byte, 0)
   number(sum, 148, 7)

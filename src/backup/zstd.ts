@@ -2,9 +2,9 @@ import { pipeline, Readable } from 'node:stream'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { codeOf } from '../read/error-code.ts'
 
-/** Compresses beside the event loop. A changed bit is noticed when it is unpacked. */
+/** Compresses on another thread. The data has checksums, so that a changed bit is noticed. */
 export const compress = (bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> =>
-  // Errors surface to the consumer of the stream.
+  // Errors reach the consumer of the stream.
   pipeline(Readable.from(bytes), createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } }), () => {})
 
 export async function* decompress(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {

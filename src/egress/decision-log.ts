@@ -4,24 +4,24 @@ import type { Target } from './policy.ts'
 const MAX_LINES = 60
 const MINUTE_MS = 60_000
 
-/** Decisions of one sandbox that are kept. One that is made again moves to the end, with its count. */
+/** How many decisions are kept for a sandbox. One that is made again moves to the end, with its count. */
 const MAX_KEPT = 200
 
-/** What was decided about one host and port, and how often. */
+/** A decision about one host and port, and how often it was made. */
 export interface Decision {
   host: string
   port: number
-  /** The name was only looked up: the rules allow no port of it, and `port` is that of DNS. */
+  /** Set when the name was only looked up: the rules allow none of its ports, and `port` is that of DNS. */
   isName?: true
   isAllowed: boolean
-  /** Why it was refused; where it was allowed, why there is no connection. */
+  /** Why it was refused, or why an allowed connection failed. */
   reason?: string
   count: number
-  /** When it was last made. */
+  /** When it was made last. */
   at: string
 }
 
-/** What a program may not reach, by a connection or by a look-up alone. */
+/** A target that a program may not reach, by a connection or only by a look-up. */
 export interface Refused extends Pick<Target, 'name' | 'port'> {
   isName?: true
 }
@@ -30,10 +30,10 @@ export interface Refused extends Pick<Target, 'name' | 'port'> {
 export interface DecisionLog {
   allowed(target: Target): void
   refused(target: Refused, reason: string): void
-  /** It is allowed, but cannot be reached. A program that knows no proxy sees only that its connection is reset. */
+  /** Notes that an allowed target cannot be reached. A program without a proxy only sees that its connection is reset. */
   failed(target: Target, reason: string): void
   counts(): { allowed: number; refused: number; lastRefusal?: string }
-  /** The latest first. */
+  /** The decisions, latest first. */
   list(): Decision[]
 }
 

@@ -8,7 +8,7 @@ import { isPoolAddress, type NamePool } from './names/pool.ts'
 import type { Target } from './policy.ts'
 import { finish } from './proxy.ts'
 
-/** Where a program inside wanted to connect to. */
+/** The address to which a program inside wanted to connect. */
 export interface Destination {
   /** An IP address as text. */
   address: string
@@ -16,8 +16,8 @@ export interface Destination {
 }
 
 /**
- * What a program meant by an address: the name that it stands for, or the address itself. Throws an HttpError for one that was
- * never told, or is no longer known.
+ * Finds the target that a program meant by an address: the name that it stands for, or the address itself. Throws an HttpError
+ * for an address that was never given out for a name, or that is forgotten.
  */
 export function targetOf({ address: text, port }: Destination, names: NamePool): Target {
   const address = parseAddress(text)
@@ -29,18 +29,18 @@ export function targetOf({ address: text, port }: Destination, names: NamePool):
 }
 
 export interface DirectParts {
-  /** Opens a connection to what the program wanted. Throws an HttpError. */
+  /** Opens a connection to the target. Throws an HttpError. */
   dial(signal: AbortSignal): Promise<Socket>
-  /** As of the proxy's parts. */
+  /** Does what `carry` in the proxy's parts does. */
   carry?(upstream: Socket): Promise<void> | undefined
   sourceOf?(upstream: Socket): ByteSource
-  /** As of the proxy's parts, for what was reached. */
+  /** Does what `intercept` in the proxy's parts does. */
   intercept?(client: TunnelEnd, upstream: Socket): Promise<void> | undefined
 }
 
 /**
- * Joins a program's connection to what it wanted to reach, until both directions have ended. Where that is refused, or fails, the
- * program sees a reset. Never throws; nothing is left open when it resolves.
+ * Joins a program's connection to its target until both directions have ended. When that is refused or fails, the program sees a
+ * reset. Never throws; nothing is left open when it resolves.
  */
 export async function serveDirect(
   socket: Duplex,
@@ -63,7 +63,7 @@ export async function serveDirect(
   }
 }
 
-/** Ends a connection as one that was refused: a program then does not take it for a server that has nothing to say. */
+/** Resets a connection, so that a program does not mistake a refusal for a server that sends nothing. */
 export function reset(socket: Duplex): void {
   if (socket instanceof Socket && !socket.destroyed) socket.resetAndDestroy()
   else socket.destroy()

@@ -26,7 +26,7 @@ export interface EgressParts extends SecretParts {
   policyOf(environmentId: string): Policy
   /** Tells the watchdog what begins now. */
   entered?(what: string): void
-  /** Tells each decision. Must not throw. */
+  /** Reports each decision. It must not throw. */
   decided?(environmentId: string, decision: EgressDecision): void
   /** Says one line to the operator. */
   log(line: string): void
@@ -34,15 +34,15 @@ export interface EgressParts extends SecretParts {
   local?: LocalHandler
   /** The system's resolver unless given. */
   resolve?: Resolve
-  /** Likewise, for what is no address. */
+  /** Finds records that are not addresses. */
   findRecords?: FindRecords
-  /** What addresses inside stand for, of one sandbox. An empty pool unless given. */
+  /** Makes the pool of addresses that stand for names inside one sandbox. By default the pool is empty. */
   createPool?(environmentId: string): NamePool
   /** The connections that one sandbox may make: more of them wait for their turn. */
   pace?: PaceOptions
 }
 
-/** One connection that a sandbox's rules let out or refuse. */
+/** A decision about one connection of a sandbox. */
 export type EgressDecision = Pick<Decision, 'host' | 'port' | 'isAllowed' | 'reason'>
 
 /** Decisions since the server started. */
@@ -55,11 +55,11 @@ export interface EgressCounts {
 
 /** The only way out of sandboxes. */
 export interface Egress {
-  /** Takes a connection of a program inside that speaks to its HTTP proxy. The signal cuts it. */
+  /** Serves a program's connection to the HTTP proxy. The signal cuts it. */
   serve(environmentId: string, socket: Duplex, signal?: AbortSignal): void
   /**
-   * Takes a connection that a program inside made to any address, and joins it to there by the sandbox's rules. A program whose
-   * connection is refused sees a reset. The signal cuts it.
+   * Serves a connection that a program made to any address: joins it to that address if the sandbox's rules allow it. A program
+   * whose connection is refused sees a reset. The signal cuts the connection.
    */
   serveDirect(environmentId: string, socket: Duplex, destination: Destination, signal?: AbortSignal): void
   /** Takes a connection of a program inside to the sandbox's SSH agent. */

@@ -39,7 +39,9 @@ export function findNameDenial(policy: Policy, { name, port, address }: Target):
 export const findDenial = (policy: Policy, target: Target, address: Address): string | undefined =>
   findNameDenial(policy, target) ?? findAddressDenial(policy, target, address)
 
-/** Why a name is denied at whatever port; undefined when one may be allowed. To be asked before it is resolved, too. */
+/**
+ * Why a name is denied at every port; undefined when some port may be allowed. It is also checked before the name is resolved.
+ */
 export const findNameDenialAtEachPort = (policy: Policy, name: string): string | undefined =>
   findDenialAtEachPort(
     policy,
@@ -47,7 +49,7 @@ export const findNameDenialAtEachPort = (policy: Policy, name: string): string |
     port => findNameDenial(policy, { name, port }),
   )
 
-/** Why an address is denied at whatever port, for the name that it has in the DNS or for itself. */
+/** Why an address is denied at every port, for the name that the DNS gave it or for itself. */
 export const findAddressDenialAtEachPort = (policy: Policy, name: string, address: Address): string | undefined =>
   findDenialAtEachPort(
     policy,
@@ -55,7 +57,7 @@ export const findAddressDenialAtEachPort = (policy: Policy, name: string, addres
     port => findDenial(policy, { name, port, address }, address),
   )
 
-/** The reason is that of the port for https. */
+/** When every port is denied, the reason is the one for the port of https. */
 function findDenialAtEachPort(
   { layers }: Policy,
   isAbout: (rule: Rule) => boolean,
@@ -64,7 +66,7 @@ function findDenialAtEachPort(
   const reason = denialAt(443)
   if (reason === undefined) return undefined
   const about = layers.flatMap(({ allow = [], deny }) => [...allow, ...deny]).filter(isAbout)
-  // What is allowed begins where some rule begins, or after one has ended.
+  // An allowed range of ports begins where some rule begins, or right after one has ended.
   const edges = about.flatMap(({ ports }) => (ports ? [ports.from, ports.to + 1] : []))
   if (edges.length === 0) return reason
   const ports = new Set([1, ...edges, ...mailPorts.map(port => port + 1)].filter(port => port <= 65_535))
@@ -72,8 +74,8 @@ function findDenialAtEachPort(
 }
 
 /**
- * Why a target that was refused for a reason is refused by these rules too, as far as can be said without resolving its name:
- * what was found out about its addresses holds on, and a range allows no name.
+ * Why a target that was refused is refused by these rules too, as far as can be told without resolving its name. What was found
+ * out about its addresses still holds, and a range of addresses allows no name.
  */
 export function findLastingDenial(
   policy: Policy,
@@ -94,7 +96,7 @@ export function findLastingDenial(
 
 const NO_NETWORK = 'this server lets sandboxes reach no network'
 
-/** Why an address is denied that no rule denies. */
+/** The kinds of addresses that are denied even when no rule denies them. */
 const addressDenials = [
   'its address stands for an IPv4 address',
   'its address is not public',
@@ -131,7 +133,7 @@ function findRuleDenial({ layers }: Policy, port: number, { isDenied, isAllowed 
   return undefined
 }
 
-/** Whether rules allow an address. Rules that cannot be read allow nothing. */
+/** Whether rules allow an address. When the rules cannot be read, nothing is allowed. */
 export function isAllowed(policy: () => Policy, target: Target, address: Address): boolean {
   try {
     return findDenial(policy(), target, address) === undefined
@@ -140,7 +142,7 @@ export function isAllowed(policy: () => Policy, target: Target, address: Address
   }
 }
 
-/** Throws an HttpError when the rules cannot be read: nothing is reached then. */
+/** The present rules. Throws an HttpError when they cannot be read, so that nothing is reached. */
 export function currentPolicy(policyOf: (environmentId: string) => Policy, environmentId: string): Policy {
   try {
     return policyOf(environmentId)

@@ -37,8 +37,8 @@ export async function answerPlainly(
 
 /**
  * Sends a head and a body in the framing that the client takes. Returns whether the connection can carry a next request.
- * `length`: the body's length; undefined when it is not known; `none` when no body may follow the headers. `trailers` are asked for
- * once the body has ended, and sent where its framing lets them.
+ * `length` is the body's length: undefined when it is not known, and `none` when no body may follow the headers. `trailers` is
+ * called when the body has ended, and its fields are sent where the framing allows them.
  */
 export async function sendAnswer(
   client: ProxyClient,

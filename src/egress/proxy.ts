@@ -21,15 +21,15 @@ export interface ProxyParts {
   /** Opens a connection to the requested host. Throws an HttpError. */
   dial(target: Target, signal: AbortSignal): Promise<Socket>
   /**
-   * Carries what the program's socket and this one say to each other until both have ended; nothing of it is left in this process.
+   * Carries the bytes between the program's socket and this one until both have ended; no byte passes through this process.
    * Undefined when they cannot be carried.
    */
   carry?(upstream: Socket): Promise<void> | undefined
-  /** Reads a connection that `dial` has opened. */
+  /** Reads from a connection that `dial` has opened. */
   sourceOf?(upstream: Socket): ByteSource
   /**
-   * Ends TLS to a host with secrets, in place of a tunnel, until both connections have ended. Undefined for all other hosts. `pass`:
-   * the password that the program has shown to this proxy.
+   * Ends TLS to a host with secrets, in place of a tunnel, until both connections have ended. Undefined for all other hosts.
+   * `pass` is the password that the program sent to this proxy.
    */
   intercept?(target: Target, client: TunnelEnd, upstream: Socket, pass?: string): Promise<void> | undefined
   /** Answers requests for the proxy itself. */
@@ -118,7 +118,7 @@ async function readRequest(
   return parseRequest(head)
 }
 
-/** What a program gives as the password for this proxy. */
+/** The password that a program sends to this proxy. */
 function passOf({ headers }: RequestHead): string | undefined {
   const [value = ''] = getValues(headers, 'proxy-authorization')
   const [, encoded] = /^Basic +([A-Za-z0-9+/=]{1,400})$/i.exec(value) ?? []

@@ -4,8 +4,8 @@ import type { Policy } from './policy.ts'
 import { parseRules, type Rule } from './rules.ts'
 
 /**
- * A fetch of the server's own to addresses that somebody else named: to public ones, and to those of `permitted`. Follows no
- * redirect. Rejects with an ApiError that says why.
+ * Makes the server's own fetch for addresses that others have chosen: it reaches public addresses and those of `permitted`, and
+ * follows no redirect. Rejects with an ApiError that says why.
  */
 export function createPublicFetch(permitted: readonly Rule[], resolve: Resolve) {
   const anywhere = parseRules(['0.0.0.0/0', '::/0'])

@@ -9,24 +9,27 @@ import type { FindRecords } from './names/upstream.ts'
 import { createPace, type PaceOptions } from './pace.ts'
 import type { Policy, Target } from './policy.ts'
 
-/** Names that one sandbox may resolve at once. Lookups share threads, which slow ones of one sandbox would hold. */
+/** How many names one sandbox may resolve at once. Look-ups share threads, which slow look-ups of one sandbox would occupy. */
 const MAX_LOOKUPS = 8
-/** With those that wait, also when who asked has given up: a resolver that hangs would let them pile up. */
+/**
+ * How many look-ups may go on or wait, including those that their program has given up: with a resolver that hangs they would
+ * pile up.
+ */
 const MAX_WAITING_LOOKUPS = 512
 const DNS_PORT = 53
 /** More than package managers and crawlers make; far less than what would keep the server from the connections of others. */
 const CONNECTION_PACE: PaceOptions = { perSecond: 250, burst: 1000, maxWaiting: 256 }
 export const TOO_MANY = 'too many connections at once'
 
-/** A connection, as a stream here or as one that the kernel carries. */
+/** A connection: a stream in this process, or one that the kernel carries. */
 export interface Connection {
   destroy(): void
 }
 
-/** What one sandbox has open here. */
+/** The open connections and look-ups of one sandbox. */
 export interface SandboxTraffic {
   clients: Set<Connection>
-  /** What was reached, for each connection. */
+  /** The target and address of each connection. */
   open: Map<Connection, { target: Target; address: Address }>
   decisions: DecisionLog
   /** Waits until it is this sandbox's turn to make a connection. Throws an HttpError when too many wait already, and when the signal is aborted. */
@@ -43,15 +46,15 @@ export interface TrafficParts {
   resolve: Resolve
   findRecords: FindRecords
   pace?: PaceOptions
-  /** The rules as they are now. Throws when they are not known. */
+  /** Returns the present rules. Throws when they are not known. */
   policy(): Policy
-  /** The rules refuse what a program asked for. */
+  /** Called when the rules refuse what a program asked for. */
   refused(target: Refused, reason: string): void
   entered(what: string): void
   log(line: string): void
 }
 
-/** What a sandbox begins with. */
+/** Makes the empty state of a sandbox. */
 export function createTraffic(parts: TrafficParts): SandboxTraffic {
   const { environmentId, names, findRecords, policy, refused, entered, log } = parts
   const inTurn = createLimit(MAX_LOOKUPS)
@@ -81,7 +84,7 @@ export function createTraffic(parts: TrafficParts): SandboxTraffic {
   }
 }
 
-/** Cuts all that a sandbox has open. */
+/** Cuts everything that a sandbox has open. */
 export function cutAll({ clients, open }: SandboxTraffic): void {
   for (const connection of [...open.keys(), ...clients]) connection.destroy()
 }

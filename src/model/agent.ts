@@ -12,12 +12,12 @@ export interface AgentSandbox {
   base?: string
   /** For docker. */
   image?: string
-  /** For docker: one of the runtimes that the operator offers. */
+  /** For docker: the runtime to use, one of those that the operator offers. */
   runtime?: string
   /** For e2b. */
   template?: string
   limits: Limits
-  /** It is isolated at least so. */
+  /** The weakest isolation that its sandboxes may have. */
   isolation?: Isolation
   /** Time to live since the last use, for a sandbox whose request sets none. */
   timeoutMs?: number
@@ -54,7 +54,7 @@ export interface AgentDefinition {
   systemPrompt?: string
   sandbox: AgentSandbox
   options: AgentOptions
-  /** What each new sandbox may use at some hosts. */
+  /** The secrets that each new sandbox may use at some hosts. */
   secrets?: readonly SecretBinding[]
 }
 
@@ -62,9 +62,9 @@ export interface Agent extends AgentDefinition {
   id: string
   teamId: string
   slug: string
-  /** The version that it is now; undefined when a file made it so, and it had no versions. */
+  /** The agent's active version; undefined when a file defines it and it has no versions. */
   deploymentId?: string
-  /** Limits that the operator's file gave, for an agent that is a version. */
+  /** Limits that the operator's file gave to an agent with versions. */
   operatorLimits?: Limits
   createdAt: string
   updatedAt: string

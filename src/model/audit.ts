@@ -1,46 +1,46 @@
 import type { Cause } from './observation.ts'
 
-/** Who or what did something. Empty: the server itself. */
+/** Whoever did something. It is empty when the server itself did it. */
 export interface AuditActor extends Cause {
-  /** A command beside the server, as `keys create`. */
+  /** A command that ran beside the server, such as `keys create`. */
   command?: string
-  /** The system's user that ran it. */
+  /** The uid of the user who ran the command. */
   uid?: number
 }
 
-/** Ids and names alone: no content, no command line, no variable's value, no header. */
+/** Only ids and names: no content, no command line, no variable's value, no header. */
 type Names = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-/** Something that was done, before it has its place in the chain. */
+/** An action, before it has its place in the chain. */
 export interface AuditFact {
-  /** Absent: now. */
+  /** Absent for the present time. */
   time?: string
-  /** Absent: it is no team's. */
+  /** Absent when no team is concerned. */
   teamId?: string
   actor: AuditActor
-  /** As `key.created`. */
+  /** The action, such as `key.created`. */
   action: string
-  /** What it was done to. */
+  /** The objects of the action. */
   target: Names
-  /** As `done`, `refused`, `failed`. */
+  /** The outcome, such as `done`, `refused` or `failed`. */
   outcome: string
-  /** What else is known of it. */
+  /** Further details. */
   detail?: Names
 }
 
 /** One link of the chain. */
 export interface AuditLink {
   seq: number
-  /** What the hash is of: an `AuditRow` as canonical JSON. */
+  /** The text that is hashed: an `AuditRow` as canonical JSON. */
   entry: string
   /** The SHA-256, in hex, of the hash before it, a line feed and the entry. */
   hash: string
 }
 
-/** What an entry says. */
+/** The content of an entry. */
 export type AuditRow = AuditFact & { seq: number; time: string }
 
-/** A place in the chain: all before it is fixed by its hash. */
+/** A place in the chain. Its hash fixes everything before it. */
 export interface AuditHead {
   seq: number
   hash: string
@@ -51,9 +51,9 @@ export interface AuditHead {
 export interface AuditPage {
   teamId?: string
   limit: number
-  /** The `seq` of the last one of the page before. */
+  /** The `seq` of the last row on the page before. */
   before?: number
-  /** An action, or the first word of actions: `key` stands for `key.created` too. */
+  /** An action, or the first word of actions: `key` includes `key.created`. */
   action?: string
   /** Not before this moment. */
   since?: string

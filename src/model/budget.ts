@@ -1,12 +1,17 @@
-/** A limit on what models may cost, and how far it is used. */
+/** A limit on the cost of model calls, and how much of it is used. */
 export interface Budget {
-  /** `server` and `key`: of the day, UTC. Others: of all time. */
+  /** The budgets of `server` and `key` are for the day in UTC, the others for all time. */
   kind: 'server' | 'key' | 'agent' | 'sandbox' | 'thread'
-  /** A key's, sandbox's or thread's id, or an agent's slug. Null for the server, and for calls without a key of the database. */
+  /**
+   * The id of a key, sandbox or thread, or the slug of an agent. Null for the server, and for calls with a key that is not in the
+   * database.
+   */
   id: string | null
-  /** Of the key, thread or agent, or of a sandbox's agent. Null for the server, and where there is no name. */
+  /**
+   * The name of the key, the thread or the agent; for a sandbox, its agent's. Null for the server, and where there is no name.
+   */
   name: string | null
-  /** Where a thread is. */
+  /** The sandbox of a thread. */
   sandboxId: string | null
   /** Includes what people have approved on top of it. */
   limitUsd: number

@@ -5,19 +5,19 @@ export interface DeployedTool {
   description: string
 }
 
-/** What made a version: a bundle that was sent, a change through the API, or the operator's file. */
+/** The source of a version: a deployed bundle, a change through the API, or the operator's file. */
 export type VersionMaker = 'deploy' | 'edit' | 'apply'
 
 /** One version of an agent, without what may be large or secret in it. */
 export interface DeploymentSummary {
   id: string
   agentId: string
-  /** From 1, one more for each change of the agent. */
+  /** A number that starts at 1 and grows with each change of the agent. */
   version: number
   madeBy: VersionMaker
   model?: string
   tools: DeployedTool[]
-  /** Names of files: the bundle, and the archive of files that new sandboxes begin with. An agent without code has neither. */
+  /** The names of the bundle's file, and of the archive with which new sandboxes begin. An agent without code has neither. */
   bundle?: string
   template?: string
   createdAt: string
@@ -31,6 +31,6 @@ export type DeploymentInput = Pick<
   Deployment,
   'agentId' | 'madeBy' | 'definition' | 'tools' | 'bundle' | 'template'
 > & {
-  /** Default: now. */
+  /** By default the present time. */
   createdAt?: string
 }

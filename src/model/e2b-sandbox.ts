@@ -1,40 +1,40 @@
-/** What E2B's clients asked for with a sandbox, and what became of it. */
+/** What E2B's client asked for with a sandbox, and the sandbox's state in E2B's terms. */
 export interface E2bSandbox {
   sandboxId: string
-  /** As the client named it. */
+  /** The template's name, as the client wrote it. */
   template: string
   metadata: Record<string, string>
-  /** Its time to live, again after each resume that names no other. */
+  /** The time to live, which also applies after each resume that names no other. */
   timeoutMs: number
   /** ISO time. */
   endsAt: string
   onEnd: 'kill' | 'pause'
-  /** Whether traffic resumes it. */
+  /** Whether a request to a port resumes the sandbox. */
   resumes: boolean
   /** Whether its ports need a token. */
   isPrivate: boolean
-  /** In place of the header `Host` of a request to a port; `${PORT}` in it is the port. */
+  /** Replaces the header `Host` of a request to a port; `${PORT}` in it becomes the port. */
   maskedHost?: string
   network?: E2bNetwork
-  /** Absent: it runs, or starts with its next use. */
+  /** When the sandbox was paused; absent when it runs, or starts with its next use. */
   pausedAt?: string
 }
 
-/** The network rules in E2B's words: what is allowed wins over what is denied. */
+/** Network rules in E2B's form, in which an allowed target wins over a denied one. */
 export interface E2bNetwork {
   allowOut: string[]
   denyOut: string[]
 }
 
-/** What a page of sandboxes is about. */
+/** Selects a page of sandboxes. */
 export interface E2bPage {
   limit: number
-  /** The id of the last one of the page before. */
+  /** The id of the last sandbox on the page before. */
   after?: string
   isAscending: boolean
   metadata: Readonly<Record<string, string>>
   states: readonly ('running' | 'paused')[]
   template?: string
-  /** Only those that were made at this moment or later. ISO time. */
+  /** Selects sandboxes that were made at this moment or later, as ISO time. */
   from?: string
 }

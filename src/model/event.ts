@@ -1,6 +1,6 @@
-/** Something that has happened in a team. `data` has ids and states, and nobody's text. */
+/** Something that has happened in a team. `data` has only ids and states, and no user's text. */
 export interface TeamEvent {
-  /** Grows with time. */
+  /** A number that grows with time. */
   id: number
   type: string
   data: Readonly<Record<string, unknown>>
@@ -12,13 +12,13 @@ export interface EventFilter {
   teamId: string
   after: number
   limit: number
-  /** Exact types; absent: all. */
+  /** The exact types that are wanted; absent for all. */
   types?: readonly string[]
   sandboxId?: string
-  /** Of these agents alone. */
+  /** Only events of these agents. */
   agents?: readonly string[]
-  /** Of this end user alone. */
+  /** Only events of this end user. */
   userId?: string
-  /** Without what is about money. */
+  /** Whether a token reads: it does not see events about money. */
   isToken: boolean
 }

@@ -40,7 +40,7 @@ export interface ToolCall {
 
 /** A chunk of a run's stream. */
 export interface RunEvent {
-  /** Grows with the stream; a number may be left out. */
+  /** A number that grows along the stream; some may be left out. */
   seq: number
   /** ISO time; null in runs of earlier versions. */
   at: string | null
@@ -50,6 +50,6 @@ export interface RunEvent {
 /** A page of a run's stream. */
 export interface RunEventPage {
   events: RunEvent[]
-  /** The next page comes after this; null on the last page. */
+  /** The number after which the next page begins; null on the last page. */
   nextAfter: number | null
 }

@@ -1,15 +1,15 @@
 import type { Backend, Isolation } from '../plugin-api/index.ts'
 
-/** The weakest first. */
+/** The classes of isolation, weakest first. */
 export const isolations = ['namespaces', 'container', 'gvisor', 'microvm'] as const satisfies readonly Isolation[]
 
-/** True for a text that is a class of isolation. */
+/** Whether a value is the name of a class of isolation. */
 export const isIsolation = (value: unknown): value is Isolation => isolations.some(each => each === value)
 
 export const isAtLeast = (isolation: Isolation, least: Isolation): boolean =>
   isolations.indexOf(isolation) >= isolations.indexOf(least)
 
-/** Undefined when nothing is asked for. */
+/** The strongest class; undefined when none is given. */
 export const strongestOf = (...asked: readonly (Isolation | undefined)[]): Isolation | undefined =>
   isolations.findLast(each => asked.includes(each))
 

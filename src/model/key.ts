@@ -10,9 +10,9 @@ export interface ApiKey {
   createdAt: string
   expiresAt?: string
   revokedAt?: string
-  /** Absent: everything. */
+  /** Absent when the key may do everything. */
   scopes?: readonly Scope[]
-  /** Its own, in place of the server's. */
+  /** The key's own limits, which replace the server's. */
   limits?: LimitTexts
 }
 
@@ -22,8 +22,8 @@ export interface ApiKeyInput {
   hash: string
   hint: string
   expiresAt?: string
-  /** Absent: everything. */
+  /** Absent when the key may do everything. */
   scopes?: readonly Scope[]
-  /** Its own, in place of the server's. */
+  /** The key's own limits, which replace the server's. */
   limits?: LimitTexts
 }

@@ -2,34 +2,34 @@ import type { ErrorCode } from '../errors.ts'
 import type { RunStatus } from './run.ts'
 import type { ModelCall } from './usage.ts'
 
-/** Who or what made something happen. Absent where the server itself did. */
+/** Whoever made something happen. Absent when the server itself did. */
 export interface Cause {
-  /** The request, as its answer's header `x-request-id` has it. */
+  /** The id of the request, as in its answer's header `x-request-id`. */
   requestId?: string
   keyId?: string
   /** A signed-in browser. */
   sessionId?: string
-  /** What runs by itself, with the rights of the key. */
+  /** The schedule that acted with the key's rights. */
   scheduleId?: string
-  /** The end user of a token. */
+  /** The end user of the token. */
   userId?: string
-  /** Where the caller is. */
+  /** The caller's address. */
   address?: string
 }
 
-/** Where something happened. */
+/** The place of an observation. */
 interface Placed {
   teamId: string
   sandboxId: string
 }
 
 export type Fact =
-  /** `traceparent`: the caller's, as it was sent and not checked. */
+  /** `traceparent` is the caller's header, unchecked. */
   | { type: 'request.started'; requestId: string; method: string; traceparent?: string }
-  /** Its answer begins: a stream goes on after this. */
+  /** The answer to a request begins. A stream goes on after this. */
   | ({
       type: 'request.ended'
-      /** The method, and the path with names in place of its ids. `other` for one that is no route. */
+      /** The method, and the path with names in place of ids; `other` for a path that is not a route. */
       method: string
       route: string
       status: number
@@ -37,9 +37,9 @@ export type Fact =
       teamId?: string
       cause: Cause & { requestId: string }
     } & Partial<Placed>)
-  /** A caller's command has a cause, an agent's the run. */
+  /** A caller's command has `cause`, an agent's has `runId`. */
   | ({ type: 'exec.started'; execId: string; commandSha256: string; cause?: Cause; runId?: string } & Placed)
-  /** `exitCode` is absent when the command was not run to its end. */
+  /** `exitCode` is absent when the command did not run to its end. */
   | ({
       type: 'exec.ended'
       execId: string
@@ -50,12 +50,12 @@ export type Fact =
       runId?: string
     } & Placed)
   | ({ type: 'process.started'; pid: number; commandSha256: string; cause: Cause } & Placed)
-  /** By a caller, or by an agent's engine in a run; what programs inside write is not seen. */
+  /** Done by a caller, or by an agent's engine in a run. Writes of programs inside the sandbox are not observed. */
   | ({
       type: 'file.changed'
       how: 'write' | 'remove' | 'makeDirectory' | 'rename'
       path: string
-      /** Of a rename. */
+      /** The new path of a rename. */
       toPath?: string
       sizeBytes?: number
       outcome: 'done' | 'failed'
@@ -63,13 +63,13 @@ export type Fact =
       cause: Cause
     } & Placed)
   | ({ type: 'repository.cloned'; path: string; host: string; outcome: 'done' | 'failed'; cause: Cause } & Placed)
-  /** The proxy lets a connection of a sandbox out, or refuses it. */
+  /** The proxy allows or refuses a connection of a sandbox. */
   | { type: 'network.decided'; environmentId: string; host: string; port: number; isAllowed: boolean; reason?: string }
-  /** The server puts a secret into a request of a sandbox. `path` has no query. */
+  /** The server put a secret into a request of a sandbox. `path` has no query. */
   | {
       type: 'secret.used'
       environmentId: string
-      /** Of the secret. */
+      /** The name of the secret. */
       name: string
       host: string
       port: number
@@ -86,7 +86,7 @@ export type Fact =
       isBackground: boolean
       cause?: Cause
     } & Placed)
-  /** Its end is stored, or never will be. */
+  /** The end of a run is stored, or can no longer be stored. */
   | ({
       type: 'run.ended'
       runId: string
@@ -105,25 +105,25 @@ export type Fact =
       environmentId: string
       agentSlug: string
       backend: string
-      /** It was ready before anyone asked. */
+      /** Whether the environment was ready before the request. */
       isSpare: boolean
-      /** Names of the secrets that it may use. */
+      /** The names of the secrets that the sandbox may use. */
       secrets?: readonly string[]
       durationMs: number
       cause: Cause
     } & Placed)
-  /** It could not be made. `code`: of the error that its caller got. */
+  /** A sandbox could not be made. `code` is that of the error which its caller got. */
   | { type: 'sandbox.failed'; teamId: string; backend: string; code: ErrorCode; durationMs: number; cause: Cause }
-  /** A caller has stopped it. */
+  /** A caller has stopped a sandbox. */
   | ({ type: 'sandbox.stopped'; cause: Cause } & Placed)
   | ({ type: 'sandbox.deleted'; backend: string; durationMs: number; cause?: Cause } & Placed)
   /** A call of a model has ended. */
   | ({
       type: 'model-call.ended'
       callId: string
-      /** The API that it used. */
+      /** The provider's API that was called. */
       wire: string
-      /** Until the first piece of a streamed answer. */
+      /** The time until the first piece of a streamed answer. */
       firstChunkMs?: number
     } & ModelCall)
   | ({
@@ -134,7 +134,7 @@ export type Fact =
       name: string
       engine: string
     } & Placed)
-  /** It has ended, or waits for somebody. `name` is the tool's, which a bundle or a server of tools may have chosen. */
+  /** A tool call has ended, or waits for somebody. `name` is the tool's, which a bundle or an MCP server may have chosen. */
   | ({
       type: 'tool-call.ended'
       runId: string
@@ -147,13 +147,13 @@ export type Fact =
     } & Placed)
 
 /**
- * Something that has happened in this process. It has no text of a message, no command line, no file's content, no
- * variable's value and no header: subscribers may keep and send what they get.
+ * Something that has happened in this process. It has no text of a message, no command line, no file's content, no variable's
+ * value and no header, so subscribers may store and send it.
  */
 export type Observation = Fact & {
   /** When it was observed. */
   time: string
 }
 
-/** Says what has happened. Never throws. */
+/** Reports what has happened. Never throws. */
 export type Observe = (fact: Fact) => void

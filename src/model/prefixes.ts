@@ -26,13 +26,13 @@ export type IdPrefix =
 export const secretPrefixes = {
   /** An API key of a team. */
   apiKey: 'tbx_',
-  /** The same in the form that E2B's clients want: hexadecimal digits follow. */
+  /** The prefix of keys for E2B's clients, which expect hexadecimal digits after it. */
   e2bKey: 'e2b_',
   /** A browser's token, signed. */
   token: 'tbt_',
-  /** What a signed-in browser's cookie holds. */
+  /** The prefix of the secret in a signed-in browser's cookie. */
   session: 'tbs_',
-  /** What a link that signs in once ends with. */
+  /** The prefix of the secret at the end of a sign-in link. */
   signIn: 'tbi_',
   /** A link to one port of a sandbox, signed. */
   link: 'tbl_',
@@ -40,9 +40,9 @@ export const secretPrefixes = {
   run: 'tbr_',
   /** The model token of a program that outlives its turn, one for each thread. */
   program: 'tbp_',
-  /** What E2B's clients open a sandbox's commands and files with. */
+  /** The prefix of tokens with which E2B's clients use a sandbox's commands and files. */
   e2bAccess: 'tbe_',
-  /** What they open its ports with, where these are private. */
+  /** The prefix of tokens with which they use a sandbox's private ports. */
   e2bTraffic: 'tbf_',
 } as const
 

@@ -11,7 +11,7 @@ export interface NetworkRules {
 export interface SandboxNetwork {
   agent?: NetworkRules
   own?: NetworkRules
-  /** What its programs may use there without having it. */
+  /** The secrets that the sandbox's programs may use there, without having them. */
   secrets?: readonly KeptBinding[]
 }
 
@@ -22,7 +22,7 @@ export interface Sandbox {
   agentName: string
   environmentId: string
   backend: string
-  /** As it was made. Absent: as its backend says. */
+  /** The isolation that the sandbox was made with. Absent for the backend's usual one. */
   isolation?: Isolation
   status: string
   error?: string
@@ -36,7 +36,7 @@ export interface Sandbox {
   bundle?: string
   /** The end user whose token made it. */
   externalUserId?: string
-  /** A name that its client chose; a team has it once. */
+  /** A name that the client chose. It is unique in the team. */
   name?: string
   createdAt: string
   updatedAt: string
@@ -56,7 +56,7 @@ export interface SandboxPage {
   hasFailed?: boolean
   /** Only those whose id or environment's id has this in it. */
   search?: string
-  /** Only the one of this name. */
+  /** Selects the sandbox of this name. */
   name?: string
   /** Only those made from this moment on, or before that one. */
   from?: string

@@ -1,37 +1,39 @@
-/** What an agent, or a command, does again and again. */
+/** A prompt or a command that runs at certain times. */
 export interface Schedule {
   id: string
   teamId: string
-  /** The key that made it, or changed it last. Absent for the configured one. */
+  /** The key that made or last changed it. Absent for the configured key. */
   keyId?: string
   name: string
-  /** Five fields, or a word such as `@daily`. */
+  /** A cron expression: five fields, or a word such as `@daily`. */
   cron: string
   /** An IANA name. */
   timeZone: string
   agentSlug: string
-  /** One of both is there. */
+  /** A schedule has either a prompt or a command. */
   prompt?: string
   command?: string
-  /** `new`: each run has its own. `same`: all runs share one, made by the first. Else the id of one. */
+  /**
+   * `new` gives each run its own sandbox, `same` gives all runs one that the first run makes. Any other text is a sandbox's id.
+   */
   sandbox: string
-  /** The one that `same` made last. */
+  /** The latest sandbox that was made for `same`. */
   sandboxId?: string
   timeoutMs: number
-  /** It goes on after its key was revoked or has expired. */
+  /** Whether it goes on after its key was revoked or has expired. */
   keep: boolean
   pausedAt?: string
   /** Absent when a request has paused it. */
   pausedBy?: 'key'
   /** Absent while it is paused. */
   nextAt?: string
-  /** The last moment of the cron expression that was dealt with. */
+  /** The last due moment that was dealt with. */
   lastDueAt?: string
   createdAt: string
   updatedAt: string
 }
 
-/** `due`: stored, and not begun. `waiting`: over, and its reply waits for a person or a client. */
+/** `due` is stored but has not begun. `waiting` is over, and its reply waits for a person or a client. */
 export type ScheduleRunStatus =
   | 'due'
   | 'running'
@@ -43,15 +45,15 @@ export type ScheduleRunStatus =
   | 'timed_out'
   | 'skipped'
 
-/** One time that a schedule was due. */
+/** One moment at which a schedule was due, or was run by a request. */
 export interface ScheduleRun {
   id: string
   scheduleId: string
-  /** `missed`: the server was down, or the clock was set, when it was due. */
+  /** `missed` means that the server was down, or that the clock was set, when the run was due. */
   trigger: 'due' | 'missed' | 'request'
   dueAt: string
   status: ScheduleRunStatus
-  /** Where it runs: chosen before it is made, so that a next server finds it. */
+  /** The sandbox of the run. Its id is chosen before the sandbox is made, so that the next server finds it. */
   sandboxId: string
   threadId: string
   runId?: string

@@ -1,11 +1,17 @@
-/** Where a secret goes in a request. Of a header's format, `{}` is the value's place; without one it is the whole header. */
+/**
+ * The place of a secret in a request. In a header's format, `{}` stands for the value; without a format the value is the whole
+ * header.
+ */
 export type SecretPlace =
   | { header: string; format?: string }
   | { basic: { user: string } }
   | { query: string }
-  /** Programs find a placeholder in this variable, which the server replaces in what they send. */
+  /** A variable in which programs find a placeholder. The server replaces the placeholder in what they send. */
   | { env: string }
-  /** A private key, which an SSH agent inside signs logins with. `hostKeys`: `ssh-ed25519 AAAA…`; any key of the host unless given. */
+  /**
+   * A private key with which an SSH agent inside signs logins. `hostKeys` are texts such as `ssh-ed25519 AAAA…`; without them any
+   * key of the host is accepted.
+   */
   | { ssh: { user: string; hostKeys?: readonly string[] } }
 
 /** A text that is this one, or begins so. */
@@ -17,23 +23,23 @@ export interface FieldMatch {
   value?: TextMatch
 }
 
-/** Which secret of the team goes to which hosts, and how. */
+/** Says which secret of the team is used at which hosts, and how. */
 export interface SecretBinding {
   secret: string
-  /** `github.com`, `*.github.com`, each with `:port` or `:from-to`; port 443 without one. Never an address. */
+  /** Names such as `github.com` and `*.github.com`, each with `:port`, `:from-to`, or for port 443 neither. Never an address. */
   hosts: readonly string[]
   as: SecretPlace
-  /** Methods of HTTP, in capital letters. All of them unless given. */
+  /** HTTP methods in capital letters; absent for all. */
   methods?: readonly string[]
-  /** `/repos/**`: `*` stands for any text within a segment, `**` for any text. All paths unless given. */
+  /** Patterns such as `/repos/**`, where `*` stands for any text within a segment and `**` for any text; absent for all paths. */
   paths?: readonly string[]
   /** Each of these must be met by a header or parameter of the request. */
   when?: { headers?: readonly FieldMatch[]; query?: readonly FieldMatch[] }
 }
 
-/** A binding as a sandbox has it. */
+/** A sandbox's own binding. */
 export interface KeptBinding extends SecretBinding {
-  /** What programs of this sandbox find in the variable, for `{env}`. */
+  /** The text that programs of this sandbox find in the variable, for `{env}`. */
   placeholder?: string
 }
 
@@ -43,6 +49,6 @@ export interface Secret {
   teamId: string
   name: string
   createdAt: string
-  /** When it got its value. */
+  /** When the present value was stored. */
   updatedAt: string
 }

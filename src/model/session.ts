@@ -1,4 +1,4 @@
-/** A browser that is signed in. It may do what the key may that it signed in with. */
+/** A signed-in browser. It may do what the key may with which it signed in. */
 export interface Session {
   id: string
   teamId: string
@@ -6,7 +6,7 @@ export interface Session {
   keyId?: string
   /** Set when the configured key signed in. */
   configuredKeyHash?: string
-  /** What the browser calls itself. */
+  /** The browser's description of itself. */
   browser: string
   createdAt: string
   expiresAt: string

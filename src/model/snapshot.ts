@@ -1,10 +1,10 @@
 import type { CopyMethod, Limits } from '../plugin-api/index.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** `removed`: nobody can use it any more, and its files go as soon as no sandbox shares them. */
+/** `removed` means that nobody can use it any more; its files go as soon as no sandbox shares them. */
 export type SnapshotState = 'making' | 'ready' | 'forking' | 'removed'
 
-/** The files of a sandbox as of one moment, and what else a sandbox that is made of it begins with. */
+/** The files of a sandbox as of one moment, and the other properties of sandboxes that are made from it. */
 export interface Snapshot
   extends Pick<
     Sandbox,
@@ -23,15 +23,15 @@ export interface Snapshot
   id: string
   name?: string
   state: SnapshotState
-  /** The sandbox that it was taken of, which may be gone. */
+  /** The sandbox from which it was taken, which may be gone. */
   sandboxId: string
   limits: Limits
-  /** What it takes on the disk. 0: nobody knows. */
+  /** How much disk it uses; 0 when that is not known. */
   bytes: number
   /** How long the sandbox could not write, in ms. */
   frozenMs: number
   method: CopyMethod
-  /** How sandboxes are made of it. */
+  /** How the disks of sandboxes are made from it. */
   forkMethod: CopyMethod
   createdAt: string
 }
@@ -40,8 +40,8 @@ export type SnapshotInput = Omit<Snapshot, 'createdAt' | 'bytes' | 'frozenMs' | 
 
 export interface SnapshotPage {
   limit: number
-  /** The id of the last one of the page before. */
+  /** The id of the last snapshot on the page before. */
   before?: string
-  /** Only those of this sandbox. */
+  /** Selects the snapshots of this sandbox. */
   sandboxId?: string
 }

@@ -4,6 +4,6 @@ export interface Team {
   id: string
   name: string
   createdAt: string
-  /** Its own, in place of the server's. */
+  /** The team's own limits, which replace the server's. */
   limits?: LimitTexts
 }

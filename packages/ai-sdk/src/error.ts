@@ -1,14 +1,14 @@
-/** What the server answered in place of what was asked for. */
+/** The error that the server answered with. */
 export class ThreadboxError extends Error {
   override readonly name = 'ThreadboxError'
 
   constructor(
     message: string,
-    /** The HTTP status; 500 where the answer had begun already. */
+    /** The HTTP status; 500 when the answer had begun already. */
     readonly status: number,
-    /** The server's code, as `sandbox_not_found`. */
+    /** The server's error code, such as `sandbox_not_found`. */
     readonly code: string,
-    /** The field of the request that is wrong, where one is. */
+    /** The wrong field of the request, if the error names one. */
     readonly field?: string,
   ) {
     super(message)
@@ -18,7 +18,7 @@ export class ThreadboxError extends Error {
 export const isCode = (error: unknown, ...codes: string[]): error is ThreadboxError =>
   error instanceof ThreadboxError && codes.includes(error.code)
 
-/** Reads the body of an answer that is an error. */
+/** Reads an error from an answer's body. */
 export async function errorOf(response: Response): Promise<ThreadboxError> {
   const text = await response.text().catch(() => '')
   const { error, message } = parse(text)

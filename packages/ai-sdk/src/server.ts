@@ -1,28 +1,28 @@
 import { EventSourceParserStream } from '@ai-sdk/provider-utils'
 import { errorOf } from './error.ts'
 
-/** A credential, or what gives a fresh one for each request. */
+/** A credential, or a function that returns a fresh one for each request. */
 export type Credential = string | (() => string | PromiseLike<string>)
 
 export interface ServerSettings {
-  /** Where the server is, as `https://threadbox.example.com`. */
+  /** The server's address, such as `https://threadbox.example.com`. */
   baseUrl: string
-  /** An API key, or a token of a browser. */
+  /** An API key, or a browser's token. */
   credential: Credential
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined
 }
 
 export interface Ask {
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   bytes?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
   headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
 }
 
-/** The API of one server. Each call rejects with a ThreadboxError for an answer that is none of 2xx. */
+/** The API of one server. Each call rejects with a ThreadboxError unless the status is 2xx. */
 export interface Server {
   readonly baseUrl: string
   request(method: string, path: string, ask?: Ask): Promise<Response>
@@ -44,7 +44,7 @@ export function createServer({ baseUrl, credential, fetch: given }: ServerSettin
       ...(signal && { signal }),
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(bytes !== undefined && { body: bytes }),
-      // Node sends a stream only where it is said that the answer comes after it.
+      // Node sends a stream only when told that the answer comes after the request's end.
       ...(bytes instanceof ReadableStream && { duplex: 'half' as const }),
     }
     const response = await (given ?? fetch)(`${base}/v1${path}`, init)
@@ -66,7 +66,7 @@ export interface ServerEvent {
   data: string
 }
 
-/** The server-sent events of an answer, each as it comes. Ending the iteration closes the connection. */
+/** Yields the server-sent events of an answer as they come. Ending the iteration closes the connection. */
 export async function* eventsOf(response: Response): AsyncGenerator<ServerEvent, void> {
   if (!response.body) return
   const text = new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>

@@ -5,7 +5,7 @@ import { checked, LinuxError, libc } from './libc.ts'
 
 const LOOP_CTL_GET_FREE = 0x4c82
 const LOOP_CONFIGURE = 0x4c0a
-/** The device lets go of its image with its last user. */
+/** With this flag the device releases its image when its last user has gone. */
 const LO_FLAGS_AUTOCLEAR = 4
 /** `struct loop_config`: the image's descriptor, a block size, `struct loop_info64`, room. */
 const CONFIG_BYTES = 304
@@ -14,9 +14,9 @@ const NAME_AT = 64
 const NAME_BYTES = 64
 const ATTEMPTS = 100
 
-/** A loop device that has an image, for as long as the descriptor is open or the device is mounted. */
+/** A loop device that holds an image as long as the descriptor is open or the device is mounted. */
 export interface LoopDevice {
-  /** As in /sys/block. */
+  /** The device's name in /sys/block. */
   name: string
   descriptor: Descriptor
 }
@@ -32,7 +32,7 @@ export function attachLoop(image: string, { readOnly = false } = {}): LoopDevice
       try {
         return { name, descriptor: configure(name, image, readOnly) }
       } catch (error) {
-        // Another process was faster.
+        // Another process took the device first.
         if (!(error instanceof LinuxError && error.code === 'EBUSY') || attempt === ATTEMPTS) throw error
       }
     }
@@ -49,7 +49,7 @@ function configure(name: string, image: string, readOnly: boolean): Descriptor {
     const config = Buffer.alloc(CONFIG_BYTES)
     config.writeUInt32LE(file, 0)
     config.writeUInt32LE(LO_FLAGS_AUTOCLEAR, FLAGS_AT)
-    // For people who list the devices.
+    // The name is for people who list the devices.
     Buffer.from(image).copy(config, NAME_AT, 0, NAME_BYTES - 1)
     checked(`loop device for ${image}`, libc().ioctl(device.number, LOOP_CONFIGURE, ptr(config)))
     return device
@@ -61,11 +61,11 @@ function configure(name: string, image: string, readOnly: boolean): Descriptor {
   }
 }
 
-/** The real path of the image that a loop device has. Empty when it has none. */
+/** The real path of a loop device's image; empty when it has none. */
 export function readImageOf(name: string): string {
   const file = `/sys/block/${name}/loop/backing_file`
   try {
-    // A free device has no such file, and an exception is slow.
+    // A free device has no such file, and an exception would be slow.
     return existsSync(file) ? readFileSync(file, 'utf8').trimEnd() : ''
   } catch {
     return ''

@@ -11,7 +11,7 @@ import { isUserIdRange, type UserIdRange } from './user-ids.ts'
 /** A snapshot whose files lie below what an environment has written. */
 export interface Layer {
   snapshotId: string
-  /** Whose ids its files have. Undefined when an ordinary user's server took it. */
+  /** The user ids that own its files. Undefined when an ordinary user's server took it. */
   userIdRange?: UserIdRange
 }
 
@@ -26,7 +26,7 @@ export interface EnvironmentRecord {
   /** Its disk is an image of the size that is the limit. */
   hasImage: boolean
   limits: Limits
-  /** What lies between its base and its disk, the newest first. */
+  /** The layers between its base and its disk, newest first. */
   layers: readonly Layer[]
 }
 

@@ -41,7 +41,7 @@ function listenAt(network: Descriptor, host: string, version: 4 | 6, onDirect: O
     const take = (socket: Socket, signal: AbortSignal) => {
       const number = numberOf(socket)
       const destination = number === undefined ? undefined : destinationOf(number, version)
-      // A program has connected to this port itself: it would be led here again without end.
+      // The program has connected to this port itself, and would be led back here without end.
       if (!destination || isOwnAddress(destination.address)) socket.resetAndDestroy()
       else onDirect(socket, destination, signal)
     }

@@ -14,7 +14,7 @@ const POLL_MS = 1
 /** Stands in the file of the pid while a jail is launched, and still does when the server dies in that moment. */
 const LAUNCHING = 'launching'
 
-/** A jail must not inherit how a server stands with the OOM killer, above all not its protection. */
+/** A jail must not inherit the server's OOM score, above all not its protection. */
 const withoutScore = ['/bin/sh', '-c', 'echo 0 2>/dev/null >/proc/$$/oom_score_adj; exec "$@"', 'sh']
 
 const hasScore = () => readFileSync('/proc/self/oom_score_adj', 'utf8').trim() !== '0'

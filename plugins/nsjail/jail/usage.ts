@@ -30,7 +30,7 @@ export async function readUsage(paths: EnvironmentPaths, hasImage: boolean): Pro
 const read = (controller: Controller, id: string, file: string): Promise<string | undefined> =>
   readFile(join(cgroupDirectory(controller, id), file), 'utf8').catch(() => undefined)
 
-/** The number on the line of this name, or of a text that is one number. */
+/** Reads the number on the line with this name, or the number that is the whole text. */
 function numberIn(text: string | undefined, name?: string): number | undefined {
   const line = name === undefined ? text : text?.split('\n').find(each => each.startsWith(`${name} `))
   const number = Number(name === undefined ? line : line?.slice(name.length))
@@ -61,7 +61,7 @@ async function readCpu(id: string): Promise<number | undefined> {
   return times.reduce((sum, { ticks }) => sum + ticks, 0) * TICK_MS
 }
 
-/** What its limit counts, without nsjail and the guest. */
+/** Counts what the limit counts, without nsjail and the guest. */
 async function readProcesses(id: string, own: readonly number[]): Promise<number | undefined> {
   const all = numberIn(await read('pids', id, 'pids.current'))
   if (all === undefined) return undefined
@@ -72,13 +72,13 @@ async function readProcesses(id: string, own: readonly number[]): Promise<number
   )
 }
 
-/** The file system of its image, seen through its root. */
+/** Measures the file system of the image, seen through the jail's root. */
 async function readDisk(guest: number): Promise<number | undefined> {
   const { blocks, bfree, bsize } = (await statfs(`/proc/${guest}/root/`).catch(() => undefined)) ?? {}
   return blocks === undefined || bfree === undefined || bsize === undefined ? undefined : (blocks - bfree) * bsize
 }
 
-/** CPU time and threads of a process; zero of one that has ended. */
+/** The CPU time and the threads of a process; zero when it has ended. */
 async function readTimes(pid: number): Promise<{ ticks: number; threads: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   // After the name, which may have anything in it, the first field is the state: the third of all.

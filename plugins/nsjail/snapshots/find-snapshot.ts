@@ -2,23 +2,23 @@ import { ApiError } from '../../../src/errors.ts'
 import { getSnapshotPaths, type Host, snapshotsDirectory } from '../host/layout.ts'
 import { type EnvironmentRecord, type Layer, readRecord } from '../host/record.ts'
 
-/** What an environment that is made of a snapshot starts from. */
+/** What an environment made from a snapshot starts from. */
 export interface SnapshotOrigin {
   base: string
   isHostBase: boolean
   layers: readonly Layer[]
-  /** What is copied onto its disk, because there are as many layers as there may be. */
+  /** The layer that is copied onto the environment's disk, because it has the most layers that are allowed. */
   copied?: Layer
 }
 
-/** The options of one mount, which name all layers, are no longer than a page. */
+/** How long the options of one mount, which name all layers, may be: at most a page. */
 const OPTION_BYTES = 3800
 
 /** How many layers an environment may have. Those of an ordinary user are named by their paths in the data directory. */
 function findMost({ isRoot, dataDirectory, maxLayers }: Host): number {
   if (isRoot) return maxLayers
   const bytes = Buffer.byteLength(`${snapshotsDirectory(dataDirectory)}/snap_${crypto.randomUUID()}/box/upper:`)
-  // The base, and what the jail writes and works in.
+  // Three more paths are the base, the upper directory and the work directory.
   return Math.max(1, Math.min(maxLayers, Math.floor(OPTION_BYTES / bytes) - 3))
 }
 

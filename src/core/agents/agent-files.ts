@@ -48,7 +48,7 @@ const Variables = Type.Record(
 const Settings = Type.Record(
   Type.String({ pattern: `^[^=\\0]{1,${bounds.variableName}}$` }),
   Type.String({ maxLength: bounds.argument, pattern: '^[^\\0]*$', errorMessage: 'must not have the character U+0000' }),
-  { additionalProperties: false, maxProperties: bounds.variables, errorMessage: 'is no name of a variable' },
+  { additionalProperties: false, maxProperties: bounds.variables, errorMessage: 'must have names of variables' },
 )
 
 const Arguments = Type.Array(Type.String({ maxLength: bounds.argument }), { maxItems: bounds.arguments })
@@ -58,7 +58,7 @@ const Command = Type.String({ minLength: 1, maxLength: bounds.path })
 const Headers = Type.Record(
   Type.String({ pattern: `^[^\\0]{1,${bounds.variableName}}$` }),
   Type.String({ maxLength: bounds.header }),
-  { additionalProperties: false, maxProperties: bounds.headers, errorMessage: 'is no name of a header' },
+  { additionalProperties: false, maxProperties: bounds.headers, errorMessage: 'must have names of headers' },
 )
 
 const Rules = Type.Array(Type.String({ maxLength: bounds.networkRule }), { maxItems: bounds.networkRules })

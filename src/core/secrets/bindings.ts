@@ -175,7 +175,7 @@ function toPlace({ header, format, basic, query, env, ssh }: Static<typeof Place
 
 function faultOfPlace(as: SecretPlace): string | undefined {
   if ('header' in as) {
-    if (!/^[a-z0-9!#$%&'*+.^_`|~-]{1,200}$/.test(as.header)) return 'header: no name of a header'
+    if (!/^[a-z0-9!#$%&'*+.^_`|~-]{1,200}$/.test(as.header)) return 'header: must be the name of a header'
     if (isFraming(as.header)) return `header: ${as.header} says how HTTP is sent, and cannot carry a secret`
     if (as.format === undefined) return undefined
     if (as.format.split('{}').length !== 2) return 'format: must have {} once, for the value'

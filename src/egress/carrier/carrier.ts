@@ -6,15 +6,15 @@ import { isObject } from '../../read/json.ts'
 import { threadScript } from './thread.macro.ts' with { type: 'macro' }
 import type { ThreadReport, ThreadStart } from './thread.ts'
 
-/** Carries tunnels in a thread beside the event loop, which starts with the first and ends when there was none for a while. */
+/** Carries tunnels in another thread, which starts with the first tunnel and ends some time after the last. */
 export interface Carrier {
   /**
-   * Carries what two sockets say to each other from now on, until both directions have ended or one socket broke. Nothing may
-   * be left to read or to send in either. They close here, and their connections stay. Undefined when they cannot be carried;
-   * they are as they were then.
+   * Carries the bytes between two sockets from now on, until both directions have ended or one socket breaks. Nothing may wait to
+   * be read or sent in either. The sockets close here, and their connections stay open. Undefined when they cannot be carried;
+   * both are unchanged then.
    */
   carry(one: Socket, other: Socket): Carried | undefined
-  /** Bytes that were carried from the first sockets to the others, and back. */
+  /** How many bytes were carried from the first socket to the other, and back. */
   readonly moved: Readonly<Float64Array>
   close(): void
 }
@@ -28,7 +28,7 @@ export interface Carried {
 
 const REST_MS = 60_000
 const [O_NONBLOCK, O_CLOEXEC, F_SETFL, F_DUPFD_CLOEXEC] = [0x800, 0x80000, 4, 1030]
-/** A tunnel's number is doubled in 32 bits. */
+/** The largest number of a tunnel: twice that number must fit into 32 bits. */
 const MAX_ID = 0x3fffffff
 
 export function createCarrier(bounds: Partial<Bounds> = {}): Carrier {
@@ -56,13 +56,13 @@ type Bounds = Omit<ThreadStart, 'commands' | 'epoll'>
 
 interface Thread {
   readonly isOver: boolean
-  /** Copies the descriptors. Undefined when this process may not have so many. */
+  /** Copies the descriptors. Undefined when this process may not have that many. */
   carry(one: number, other: number): Carried | undefined
-  /** Cuts all that it carries. */
+  /** Cuts all tunnels. */
   end(): void
 }
 
-/** Undefined when this process may not have the descriptors for it. */
+/** Undefined when this process may not have the thread's descriptors. */
 function startThread(bounds: Bounds): Thread | undefined {
   const { pipe2, fcntl, epoll_create1 } = openLibc()
   const ends = new Int32Array(2)
@@ -98,7 +98,7 @@ function startThread(bounds: Bounds): Thread | undefined {
     carried.delete(id)
     if (carried.size === 0 && !isOver) rest = setTimeout(end, REST_MS).unref()
   }
-  // A fault of its own: what it carried is cut.
+  // The thread itself has failed, so its tunnels are cut.
   worker.onerror = () => {
     end()
     for (const { descriptors, resolve } of carried.values()) {
@@ -144,7 +144,7 @@ function loadLibc() {
   }).symbols
 }
 
-/** The descriptor of a socket that is open; Bun tells it in a field that Node has too. */
+/** The descriptor of an open socket, which Bun keeps in the same field as Node. */
 function descriptorOf(socket: Socket): number | undefined {
   const handle = !socket.destroyed && '_handle' in socket ? socket._handle : undefined
   return isObject(handle) && typeof handle.fd === 'number' && handle.fd >= 0 ? handle.fd : undefined

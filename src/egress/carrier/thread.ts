@@ -1,23 +1,23 @@
 import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 
 /**
- * The thread that carries tunnels: the kernel moves pages from one socket to the other (splice), through a pipe that is taken while
- * bytes wait in it. It is bundled as a text: it imports nothing else.
+ * The thread that carries tunnels: the kernel moves pages from one socket to the other (splice), through a pipe that a direction
+ * holds while bytes wait in it. The thread is bundled as text, so it imports nothing else.
  */
 
-/** What starts it: the pipe on which commands come, an instance of epoll, both its own, and its bounds. */
+/** The thread's start: the pipe for commands and an instance of epoll, both of which it owns, and its bounds. */
 export interface ThreadStart {
   commands: number
   epoll: number
-  /** A tunnel in which no byte moves for this long is cut. */
+  /** A tunnel in which no byte has moved for this long is cut. */
   idleMs: number
-  /** A tunnel in which bytes wait for this long for a reader is cut. */
+  /** A tunnel in which bytes have waited for a reader for this long is cut. */
   stalledMs: number
-  /** Where this thread, and no other, counts the bytes of the two directions. */
+  /** The byte counts of both directions, which only this thread writes. */
   moved: Float64Array
 }
 
-/** A tunnel's number when it has ended, with its sockets closed; 0 when the thread has. */
+/** The number of a tunnel that has ended and whose sockets are closed; 0 when the thread itself has ended. */
 export type ThreadReport = number
 
 /** One direction of a tunnel, named after the socket that it comes from. */
@@ -26,13 +26,13 @@ interface Direction {
   to: number
   tunnel: Tunnel
   pipe: Pipe | undefined
-  /** Bytes in the pipe. */
+  /** How many bytes are in the pipe. */
   held: number
   isReadable: boolean
   isWritable: boolean
-  /** Its sender has ended it. */
+  /** Whether its sender has ended it. */
   isEnding: boolean
-  /** Its receiver has been told so. */
+  /** Whether its receiver has seen the end. */
   isOver: boolean
 }
 
@@ -53,18 +53,20 @@ const SPLICE_NONBLOCK = 2
 const [EPOLL_CTL_ADD, EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP, EPOLLET] = [1, 1, 4, 8, 0x10, 0x2000, 2 ** 31]
 const [O_NONBLOCK, O_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, SHUT_WR] = [0x800, 0x80000, 1031, 1032, 1]
 const [EINTR, EAGAIN] = [4, 11]
-/** The layout of an event of epoll: packed on x86 alone. */
+/** The layout of epoll's events, which are packed only on x86. */
 const [EVENT_BYTES, DATA_AT] = process.arch === 'x64' ? [12, 4] : [16, 8]
 const EVENTS = 128
-/** Bytes of one direction before others have their turn. */
+/** How many bytes of one direction move before others have their turn. */
 const TURN_BYTES = 4 * 1024 * 1024
-/** What waits in a pipe is counted for no socket: few pipes are large, and the others have the kernel's default of 64 KiB. */
+/**
+ * Bytes in a pipe do not count for any socket's buffer. So few pipes are large; the others have the kernel's default of 64 KiB.
+ */
 const LARGE_PIPE_BYTES = 1024 * 1024
 const MAX_LARGE_PIPES = 32
 const MAX_IDLE_PIPES = 8
 /**
- * Half of what a socket receives into, whatever the machine's maximum: Linux would let it grow, and wait for a reader that stalls.
- * The whole is Linux's usual maximum. Without the right to it the socket keeps the machine's.
+ * Half of a socket's receive buffer, whatever the machine's maximum: otherwise Linux would let the buffer grow for a reader that
+ * stalls. The whole is Linux's usual maximum. A server without the right to set it keeps the machine's.
  */
 const RECEIVE_BYTES = 3 * 1024 * 1024
 const [SOL_SOCKET, SO_RCVBUFFORCE] = [1, 33]
@@ -74,9 +76,9 @@ declare const self: { onmessage(event: { data: ThreadStart }): void; postMessage
 
 self.onmessage = ({ data }) => run(data)
 
-/** Over 100 lines: one state, which each event changes. */
+/** Over 100 lines: every event changes the same state. */
 function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart): void {
-  // What this thread runs it runs often: the build's policy is for a start.
+  // This thread runs its code often, so it is compiled as usual; the build's policy is for code that only a start runs.
   Bun.unsafe.setJITPolicy(1)
   const { i32, u32, u64, pointer } = FFIType
   const { symbols: libc } = dlopen('libc.so.6', {
@@ -99,7 +101,10 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
   const room = Int32Array.of(RECEIVE_BYTES)
 
   const tunnels = new Map<number, Tunnel>()
-  /** By the number that epoll gives back: twice the tunnel's, and one more for its second socket. 0 is the commands'. */
+  /**
+   * Directions by the number that epoll returns: twice the tunnel's number, and one more for its second socket. 0 stands for the
+   * commands.
+   */
   const directions = new Map<number, Direction>()
   const ready = new Set<Direction>()
   const idlePipes: Pipe[] = []
@@ -147,7 +152,10 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
     self.postMessage(tunnel.id)
   }
 
-  /** Bytes that moved, 0 at the end; -1 when it is to be tried again once epoll says so. Anything else breaks the tunnel. */
+  /**
+   * Returns how many bytes moved, 0 at the end, and -1 when epoll will say when to try again. Any other failure breaks the
+   * tunnel.
+   */
   const splice = (direction: Direction, from: number, to: number, bytes: number): number => {
     const moved = libc.splice(from, null, to, null, bytes, SPLICE_NONBLOCK)
     if (moved >= 0) return moved
@@ -188,7 +196,7 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
     if (tunnel.directions.every(({ isOver }) => isOver)) end(tunnel)
   }
 
-  /** Moves what can be moved. It stays ready when others shall have their turn first. */
+  /** Moves what can be moved. The direction stays ready when others should have their turn first. */
   const move = (direction: Direction): void => {
     ready.delete(direction)
     const { tunnel } = direction
@@ -210,7 +218,7 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
   const add = (id: number, one: number, other: number) => {
     const direction = (from: number, to: number): Direction => ({
       ...{ from, to, tunnel, pipe: undefined, held: 0 },
-      // epoll tells at once what a socket is ready for.
+      // epoll reports at once what a socket is ready for.
       ...{ isReadable: false, isWritable: false, isEnding: false, isOver: false },
     })
     const tunnel: Tunnel = { id, directions: [] as unknown as Tunnel['directions'], movedAt: now }
@@ -224,7 +232,7 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
     }
   }
 
-  /** False when it is to end. */
+  /** Obeys the commands. Returns false when the thread should end. */
   const obey = (): boolean => {
     while (libc.read(commands, ptr(command), BYTES_PER_COMMAND) === BYTES_PER_COMMAND) {
       const [id = 0, one = 0, other = 0] = command

@@ -61,7 +61,7 @@ async function answer(query: Query, answering: Answering): Promise<Answer> {
   } catch {
     return refused
   }
-  // Before anything is asked: the question for a name would itself reach whoever serves that domain.
+  // The rules are checked before any look-up, because the look-up itself would reach the servers of the name's domain.
   const reason = address ? findAddressDenialAtEachPort(policy, name, address) : findNameDenialAtEachPort(policy, name)
   if (reason !== undefined) {
     answering.refused(name, reason)

@@ -1,9 +1,9 @@
 import { codes, type DnsRecord, types } from './message.ts'
 
-/** How long programs may keep an answer, in seconds: the rules may change. */
+/** How long programs may keep an answer, in seconds. It is short, because the rules may change. */
 export const TTL = 60
 
-/** Of one answer. Nobody has as many who wants to be reached by them. */
+/** How many records of one answer are used; no service that wants to be reached has more. */
 const MAX_RECORDS = 256
 const HEADER_BYTES = 12
 const MAX_NAME_BYTES = 255
@@ -13,7 +13,7 @@ const IS_TRUNCATED = 0x0200
 /** What the data of a kind begins with, before its name; undefined for a kind whose data has no name that may be compressed. */
 type Layout = { bytes: number; strings?: number; names: number; rest?: number } | 'opaque'
 
-/** The kinds of records that the server's resolver is asked for. Those that hold addresses are not among them. */
+/** The kinds of records that are looked up at the server's resolver. Kinds that hold addresses are not among them. */
 const layouts = new Map<number, Layout>([
   ...[types.NS, types.CNAME, types.PTR].map((type): [number, Layout] => [type, { bytes: 0, names: 1 }]),
   [types.MX, { bytes: 2, names: 1 }],
@@ -26,13 +26,13 @@ const layouts = new Map<number, Layout>([
   ...[types.OPENPGPKEY, types.SPF, types.URI, types.CAA].map((type): [number, Layout] => [type, 'opaque']),
 ])
 
-/** Whether the server's resolver is asked for this kind. */
+/** Whether this kind is looked up at the server's resolver. */
 export const isAskedFor = (type: number): boolean => layouts.has(type)
 
 export interface ReadAnswer {
   code: number
   isTruncated: boolean
-  /** Those of the kind that was asked for, wherever aliases have led. */
+  /** The records of the requested kind, wherever aliases have led. */
   records: DnsRecord[]
 }
 
@@ -69,7 +69,7 @@ export function readAnswer(
   return read
 }
 
-/** In whatever case of letters. */
+/** Compares names without regard to letter case. */
 function isSameQuestion(one: Uint8Array, other: Uint8Array): boolean {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').toLowerCase()
   return text(one) === text(other)
@@ -106,7 +106,7 @@ function skipName(message: Uint8Array, start: number): number | undefined {
   return undefined
 }
 
-/** A name with what its pointers lead to. A pointer leads back, so it ends. */
+/** Reads a name and follows its pointers. Each pointer leads back, so this ends. */
 function readName(message: Uint8Array, start: number): Uint8Array | undefined {
   const name = Buffer.alloc(MAX_NAME_BYTES)
   let written = 0
@@ -129,7 +129,7 @@ function readName(message: Uint8Array, start: number): Uint8Array | undefined {
   return undefined
 }
 
-/** The bytes of a name that is a host's, as text. */
+/** Encodes a host's name as DNS does. */
 export function encodeName(name: string): Uint8Array {
   const labels = name.split('.').filter(Boolean)
   return Buffer.concat([

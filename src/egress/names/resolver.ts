@@ -6,25 +6,25 @@ import { createLookups } from './lookups.ts'
 import type { NamePool } from './pool.ts'
 import type { FindRecords } from './upstream.ts'
 
-/** More than an installer of thousands of packages asks for; far less than what would keep the server busy. */
+/** More than an installer of thousands of packages needs, and far less than would keep the server busy. */
 const PACE = { perSecond: 1000, burst: 2000, maxWaiting: 256 }
 
 export interface ResolverParts {
   pool: NamePool
   resolve: Resolve
   findRecords: FindRecords
-  /** The rules as they are now. Throws when they are not known. */
+  /** Returns the present rules. Throws when they are not known. */
   policy(): Policy
-  /** The rules refuse a name. */
+  /** Called when the rules refuse a name. */
   refused(name: string, reason: string): void
-  /** A message is read from now on. */
+  /** Called when reading a message begins. */
   entered(): void
 }
 
-/** Answers one DNS message of a program. Undefined: it gets no answer. Never rejects. */
+/** Answers one DNS message of a program. Undefined when it gets no answer. Never rejects. */
 export type AnswerName = (message: Uint8Array, transport: 'udp' | 'tcp') => Promise<Uint8Array | undefined>
 
-/** The resolver of one sandbox's programs. */
+/** Makes the resolver of one sandbox's programs. */
 export function createResolver({ resolve, findRecords, entered, ...parts }: ResolverParts): AnswerName {
   const lookups = createLookups(resolve, findRecords)
   const pace = createPace(PACE)

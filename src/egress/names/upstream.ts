@@ -6,20 +6,20 @@ import { encodeName, type ReadAnswer, readAnswer } from './records.ts'
 /** The records of a kind that a name has. Rejects with the code ENOTFOUND for a name that does not exist. */
 export type FindRecords = (name: string, type: number) => Promise<DnsRecord[]>
 
-/** Where a resolver listens. */
+/** The address of a resolver. */
 export interface Server {
   host: string
   port: number
 }
 
-/** As the C library has it. */
+/** The C library uses at most this many. */
 const MAX_SERVERS = 3
 const ROUNDS = 2
 const MAX_ANSWER_BYTES = 65_535
-/** What arrives over UDP without fragments. */
+/** The largest answer that arrives over UDP without fragments. */
 const UDP_BYTES = 1232
 
-/** The resolvers that this machine's resolv.conf names now, or the one that is meant where it names none. */
+/** The resolvers in this machine's resolv.conf; when it names none, the default one. */
 export function systemServers(path = '/etc/resolv.conf'): Server[] {
   const hosts = [...readText(path).matchAll(/^[ \t]*nameserver[ \t]+([0-9a-f:.]+(?:%[\w.-]+)?)/gim)].map(
     ([, host = '']) => host,
@@ -68,7 +68,7 @@ async function ask(server: Asked, question: Uint8Array, type: number): Promise<R
   const read = (message: Uint8Array) => readAnswer(message, id, question, type)
   const plain = encodeQuery(id, question, false)
   const answer = await askOverUdp(server, encodeQuery(id, question, true), read)
-  // Of a resolver that knows no EDNS.
+  // A resolver that does not know EDNS answers so, and is asked without it.
   const again = answer?.code === codes.malformed || answer?.code === codes.notImplemented
   const final = again ? await askOverUdp(server, plain, read) : answer
   return final?.isTruncated ? await askOverTcp(server, plain, read) : final
@@ -90,7 +90,7 @@ function encodeQuery(id: number, question: Uint8Array, hasEdns: boolean): Uint8A
   return Buffer.concat([head, question, ...(hasEdns ? [option] : [])])
 }
 
-/** From a port of its own, that nobody can guess; what is no answer to the question is not heeded. */
+/** Asks from a random port, which nobody can guess. Packets that do not answer the question are ignored. */
 async function askOverUdp(
   { host, port, withinMs }: Asked,
   query: Uint8Array,

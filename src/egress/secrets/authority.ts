@@ -1,24 +1,27 @@
 import type { KeyObject } from 'node:crypto'
 import type { Pair } from './certificates.ts'
 
-/** Who vouches, towards the programs in sandboxes, for hosts with secrets. Nothing is made or loaded before it is asked. */
+/**
+ * The certificate authority that programs in sandboxes trust for hosts with secrets. Nothing is made or loaded before it is
+ * needed.
+ */
 export interface Authority {
-  /** Its certificate, as PEM. */
+  /** The authority's certificate, as PEM. */
   certificatePem(): Promise<string>
-  /** A key and a certificate of a server of this name. */
+  /** Returns a key and a certificate for a server of this name. */
   leafFor(name: string): Promise<Pair>
 }
 
-/** Where its key and its certificate are kept, as one text. */
+/** Stores the authority's key and certificate as one text. */
 export interface AuthorityStore {
   read(): string | undefined
   write(text: string): void
 }
 
 const DAY_MS = 24 * 60 * 60_000
-/** An authority that ends within this time is made anew. */
+/** An authority that expires within this time is replaced. */
 const RENEWED_BEFORE_MS = 60 * DAY_MS
-/** Certificates that are kept, the latest used last, and for how long. */
+/** How many certificates are kept, those used last, and for how long. */
 const MAX_LEAVES = 256
 const LEAF_MS = 30 * DAY_MS
 
@@ -55,12 +58,12 @@ export function createAuthority(store: AuthorityStore): Authority {
 interface Opened {
   certificate: string
   key: KeyObject
-  /** All leaves share it: it is this process's own. */
+  /** All certificates share this key, which exists only in this process. */
   leafKey: { key: KeyObject; pem: string }
   makeLeaf(authorityKey: KeyObject, leafKey: KeyObject, name: string): string
 }
 
-/** Opens what is kept, and makes it when there is nothing, or it ends soon. Throws when it cannot be read. */
+/** Opens the stored authority; makes one when there is none, or when it expires soon. Throws when it cannot be read. */
 async function openAuthority({ read, write }: AuthorityStore): Promise<Opened> {
   const { createPrivateKey, X509Certificate } = await import('node:crypto')
   const { makeAuthority, makeKey, makeLeaf } = await import('./certificates.ts')

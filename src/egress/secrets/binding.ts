@@ -6,39 +6,41 @@ export const SSH_PORT = 22
 
 /** A secret that a sandbox may use at some hosts. */
 export interface BoundSecret {
-  /** Of the secret: shown in the journal. */
+  /** The name of the secret, which the journal shows. */
   name: string
-  /** Domains as in network rules, each with or without ports; port 443 without. */
+  /** Domains as in network rules, each with ports, or without for port 443. */
   hosts: readonly string[]
   as: SecretPlace
-  /** In capital letters. All of them unless given. */
+  /** HTTP methods in capital letters; absent for all. */
   methods?: readonly string[]
-  /** `/repos/**`. All paths unless given. */
+  /** Patterns such as `/repos/**`; absent for all paths. */
   paths?: readonly string[]
   /** What a request must have beside. */
   when?: SecretBinding['when']
-  /** What programs find in the variable, for `{env}`. */
+  /** The text that programs find in the variable, for `{env}`. */
   placeholder?: string
-  /** Decrypts the value, for use at once: it is not to be kept. Throws when it was removed or cannot be decrypted. */
+  /** Decrypts the value for use at once; it must not be kept. Throws when it was removed or cannot be decrypted. */
   value(): string
 }
 
-/** One use of a secret, without anything of its value. */
+/** One use of a secret, without any part of its value. */
 export interface SecretUse {
-  /** Of the secret. */
+  /** The name of the secret. */
   name: string
   host: string
   port: number
   method: string
-  /** Without its query. */
+  /** The path without its query. */
   path: string
 }
 
-/** Finds the secrets that a name and port may get within HTTP. A host that was reached by its address has none. */
+/**
+ * Finds the secrets that may be sent to a name and port within HTTP. None may be sent to a host that was reached by its address.
+ */
 export const bindingsFor = (bound: readonly BoundSecret[], name: string, port: number): BoundSecret[] =>
   bound.filter(({ as, hosts }) => !('ssh' in as) && hosts.some(host => isHost(host, name, port, HTTPS_PORT)))
 
-/** Finds the keys that logins by SSH at a name and port may be signed with. */
+/** Finds the keys with which SSH logins at a name and port may be signed. */
 export const keysFor = (bound: readonly BoundSecret[], name: string, port: number): BoundSecret[] =>
   bound.filter(({ as, hosts }) => 'ssh' in as && hosts.some(host => isHost(host, name, port, SSH_PORT)))
 

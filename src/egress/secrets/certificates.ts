@@ -8,10 +8,10 @@ export interface Pair {
 }
 
 const DAY_MS = 24 * 60 * 60_000
-/** Clocks in sandboxes, and of restored ones, may be behind. */
+/** The clocks of sandboxes, above all of restored ones, may be slow. */
 const BACKDATED_MS = 2 * DAY_MS
 const AUTHORITY_MS = 10 * 365 * DAY_MS
-/** Programs refuse certificates of servers that hold for more than 398 days. */
+/** Programs refuse server certificates that are valid for more than 398 days. */
 const LEAF_MS = 90 * DAY_MS
 const MAX_COMMON_NAME = 64
 
@@ -31,11 +31,11 @@ const [DIGITAL_SIGNATURE, CERTIFICATES_AND_LISTS] = [bits(Buffer.of(0x80), 7), b
 /** A new key on the curve P-256. */
 export const makeKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 
-/** Makes an authority, which no program trusts that was not given its certificate. */
+/** Makes an authority. Only programs that were given its certificate trust it. */
 export function makeAuthority(): Pair {
   const key = makeKey()
   const { publicKey, keyId } = publicPart(key)
-  // Two authorities of one name, with different keys, would be taken for each other.
+  // Each authority has its own name, because two with one name and different keys would be confused.
   const name = nameOf(`threadbox ${keyId.toString('hex').slice(0, 16)}`)
   const certificate = signed(key, {
     ...{ issuer: name, subject: name, publicKey, lastsMs: AUTHORITY_MS },
@@ -80,7 +80,7 @@ interface Content {
 function signed(key: KeyObject, { issuer, subject, publicKey, lastsMs, extensions }: Content): Buffer {
   const from = Date.now() - BACKDATED_MS
   const serial = randomBytes(16)
-  // Neither negative nor with a zero in front: of its bytes each counts.
+  // The serial number must be positive and have no leading zero, so every byte counts.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40
   const content = sequence(
     tagged(0xa0, integer(Buffer.of(2))),
@@ -100,7 +100,7 @@ const nameOf = (text: string): Buffer => sequence(set(sequence(commonName, utf8(
 const extension = (id: Buffer, value: Buffer, isCritical = false): Buffer =>
   sequence(id, ...(isCritical ? [yes()] : []), octets(value))
 
-/** The public key as certificates have it, and what identifies it: the hash of its point, which is its last 65 bytes. */
+/** The public key as certificates contain it, and its identifier: the hash of its point, which is its last 65 bytes. */
 function publicPart(key: KeyObject): { publicKey: Buffer; keyId: Buffer } {
   const publicKey = createPublicKey(key.export({ type: 'pkcs8', format: 'pem' })).export({
     type: 'spki',

@@ -1,18 +1,18 @@
-/** What a program says in its first message of TLS. */
+/** The contents of a program's first TLS message. */
 export interface ClientHello {
-  /** The host that it wants; undefined when it names none. */
+  /** The host that the program wants; undefined when it names none. */
   serverName?: string
-  /** The protocols that it speaks (ALPN), in its order. */
+  /** The protocols that the program speaks (ALPN), in its order. */
   protocols: string[]
 }
 
 const [HANDSHAKE, CLIENT_HELLO] = [22, 1]
 const [SERVER_NAME, PROTOCOLS] = [0, 16]
-/** No honest program's is larger, or cut into more records. What there is so far is read anew with each piece that comes. */
+/** The longest message that is read; no honest program's is longer. The bytes so far are parsed again with each new piece. */
 const MAX_BYTES = 64 * 1024
 const MAX_RECORDS = 16
 
-/** Reads it from a connection's first bytes; undefined when more are needed. Throws when they begin no TLS. */
+/** Reads the message from a connection's first bytes; undefined when more are needed. Throws when they do not begin TLS. */
 export function readClientHello(bytes: Buffer): ClientHello | undefined {
   if (bytes.byteLength > MAX_BYTES) throw new Error('not a ClientHello')
   const message = joinRecords(bytes)
@@ -41,7 +41,7 @@ export function readClientHello(bytes: Buffer): ClientHello | undefined {
   return found
 }
 
-/** The handshake's bytes in the records so far; undefined when not even the first record's head is there. */
+/** The handshake's bytes in the records so far; undefined before the first record's header is complete. */
 function joinRecords(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = []
   let at = 0

@@ -15,15 +15,15 @@ export function tagged(tag: number, ...parts: readonly Uint8Array[]): Buffer {
 export const sequence = (...parts: readonly Uint8Array[]): Buffer => tagged(0x30, ...parts)
 export const set = (...parts: readonly Uint8Array[]): Buffer => tagged(0x31, ...parts)
 export const octets = (bytes: Uint8Array): Buffer => tagged(0x04, bytes)
-/** A number of at least zero, its bytes the most significant first. */
+/** Encodes a number of at least zero, given by its bytes with the most significant first. */
 export const integer = (bytes: Uint8Array): Buffer =>
   tagged(0x02, ...((bytes[0] ?? 0) >= 0x80 ? [Buffer.of(0)] : []), bytes)
 export const yes = (): Buffer => tagged(0x01, Buffer.of(0xff))
 export const utf8 = (text: string): Buffer => tagged(0x0c, Buffer.from(text))
-/** Bits of which the last `unused` are none. */
+/** Encodes bits. The last `unused` of them do not count. */
 export const bits = (bytes: Uint8Array, unused = 0): Buffer => tagged(0x03, Buffer.of(unused), bytes)
 
-/** `1.2.840.10045.4.3.2` */
+/** Encodes an object id such as `1.2.840.10045.4.3.2`. */
 export function objectId(text: string): Buffer {
   const [first = 0, second = 0, ...rest] = text.split('.').map(Number)
   const base128 = (number: number): number[] => {
@@ -34,7 +34,7 @@ export function objectId(text: string): Buffer {
   return tagged(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))
 }
 
-/** In whole seconds. Years before 2050 have two digits, as certificates demand. */
+/** Encodes a time in whole seconds. Years before 2050 have two digits, as certificates require. */
 export function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/\D/g, '').slice(0, 14)
   return date.getUTCFullYear() < 2050

@@ -5,29 +5,31 @@ import type { Authority } from './authority.ts'
 import { type BoundSecret, bindingsFor, type SecretUse } from './binding.ts'
 
 export interface SecretParts {
-  /** The secrets that a sandbox may use now; with a pass, those that a connection of whoever has it may use. */
+  /** The secrets that a sandbox may use now; with a pass, those that were lent for the pass. */
   secretsOf?(environmentId: string, pass?: string): readonly BoundSecret[]
-  /** Tells each use of a secret. Must not throw. */
+  /** Reports each use of a secret. It must not throw. */
   usedSecret?(environmentId: string, use: SecretUse): void
-  /** Vouches for hosts with secrets towards programs inside. Without it no secret is used. */
+  /** The authority for hosts with secrets. Without it no secret is used. */
   authority?: Authority | undefined
-  /** Authorities, as PEM, that the certificates of hosts with secrets may come from; those that this process trusts unless given. */
+  /**
+   * Authorities, as PEM, that may have issued the certificates of hosts with secrets. By default those that this process trusts.
+   */
   roots?: readonly string[] | undefined
 }
 
-/** What was dialled for a program. */
+/** The target of a connection that was made for a program. */
 export interface ReachedHost {
   environmentId: string
   target: Target
   client: TunnelEnd
   upstream: Socket
-  /** That the program has shown. */
+  /** The pass that the program has sent. */
   pass?: string | undefined
 }
 
 /**
- * Ends TLS between a program and what was reached for it, until both connections have ended, when secrets are bound to that.
- * Undefined for everything else. Loads nothing before the first secret is used.
+ * Ends TLS between a program and the host that was reached for it when secrets are bound to that host, until both connections
+ * have ended. Undefined for everything else. Loads nothing before the first use of a secret.
  */
 export function findInterception(
   { secretsOf = () => [], usedSecret = () => {}, authority, roots }: SecretParts,
@@ -35,7 +37,7 @@ export function findInterception(
   { environmentId, target, client, upstream, pass }: ReachedHost,
 ): Promise<void> | undefined {
   const { name, port, address } = target
-  // A host that was reached by its address has none.
+  // A host that was reached by its address gets no secrets.
   const secrets = () => (address ? [] : bindingsFor(secretsOf(environmentId, pass), name, port))
   try {
     if (!authority || secrets().length === 0) return undefined

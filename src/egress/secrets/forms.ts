@@ -1,10 +1,10 @@
-/** Shorter values in base64 would be found in every answer. */
+/** Shorter values would be found in base64 in every answer. */
 const MIN_BASE64_BYTES = 8
 
-/** How servers repeat a value: as it is, in JSON, in HTML, in addresses, in hex, within base64. As text of bytes. */
+/** The forms in which servers repeat a value: as it is, in JSON, in HTML, in URLs, in hex and within base64, as text of bytes. */
 export function formsOf(value: string): string[] {
   const bytes = Buffer.from(value)
-  // Most tokens are written alike everywhere.
+  // Most tokens look the same in every encoding.
   const isPlain = /^[\w.~-]*$/.test(value)
   const written = isPlain ? [] : [...jsonFormsOf(value), ...htmlEscapes.map(escapes => escaped(value, escapes))]
   const hex = bytes.toString('hex')
@@ -22,7 +22,7 @@ type Escapes = Readonly<Record<string, string>>
 const escaped = (value: string, escapes: Escapes): string =>
   value.replace(/[&<>"'/`=]/g, character => escapes[character] ?? character)
 
-/** Of PHP, Python, Go and most of JavaScript, XML, and Mustache. */
+/** The escapes of PHP, of Python, of Go and most of JavaScript, of XML, and of Mustache. */
 const htmlEscapes: readonly Escapes[] = [
   { '"': '&quot;', "'": '&#039;' },
   { '"': '&quot;', "'": '&#x27;' },
@@ -33,7 +33,10 @@ const htmlEscapes: readonly Escapes[] = [
   { '"': '&quot;', "'": '&#39;', '/': '&#x2F;', '`': '&#x60;', '=': '&#x3D;' },
 ].map(escapes => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', ...escapes }))
 
-/** What is written as `\u` with its number beside what must be: by JavaScript, Go and Ruby, Gson, and .NET. */
+/**
+ * The characters that different libraries write as `\u` and a number although they need not: JavaScript's; Go's and Ruby's; Gson;
+ * .NET.
+ */
 const jsonEscapes = [/(?!)/g, /[<>&]/g, /[<>&'=]/g, /[<>&'+`]/g]
 
 function jsonFormsOf(value: string): string[] {
@@ -57,13 +60,13 @@ function jsonFormsOf(value: string): string[] {
 
 function addressFormsOf(value: string): string[] {
   const encoded = encodeURIComponent(value)
-  // All but what RFC 3986 has unreserved.
+  // Encodes everything but the characters that RFC 3986 calls unreserved.
   const strict = encoded.replace(/[!'()*]/g, each => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
   const form = new URLSearchParams({ v: value }).toString().slice(2)
   return [encoded, strict, form].flatMap(text => [text, text.replace(/%[0-9A-F]{2}/g, digits => digits.toLowerCase())])
 }
 
-/** The characters that a value has in base64 whatever stands before and after it, of each of the three places that it may begin at. */
+/** The part of a value's base64 that does not depend on its neighbours, for each of the three positions at which it may start. */
 function base64FormsOf(bytes: Buffer): string[] {
   if (bytes.byteLength < MIN_BASE64_BYTES) return []
   return [0, 1, 2].flatMap(before => {

@@ -31,7 +31,7 @@ export async function relayHttp1(client: ProxyClient, server: TunnelEnd | undefi
     server?.socket.destroy()
     client.socket.destroy()
   }
-  /** What was answered before is still on its way to the program. */
+  /** The answers before are still being sent to the program. */
   const endLater = () => {
     server?.socket.destroy()
     void finish(client.socket).then(end)
@@ -41,7 +41,7 @@ export async function relayHttp1(client: ProxyClient, server: TunnelEnd | undefi
   try {
     for (let goesOn = true; goesOn; ) {
       isIdle = true
-      // What a server says unasked, even its end, ends the connection: a next request would be answered with it.
+      // When the server sends anything unasked, even its end, the connection ends: the next request would get it as its answer.
       server?.source.isEnded().then(() => isIdle && endLater(), endLater)
       const bytes = await readHead(client.source)
       isIdle = false
@@ -65,7 +65,7 @@ async function readHead(source: ByteSource): Promise<(() => Promise<Buffer | und
     })
 }
 
-/** False when the connection must not carry another request. */
+/** Returns false when the connection must not carry another request. */
 async function answerOne(
   client: ProxyClient,
   server: TunnelEnd | undefined,
@@ -118,12 +118,12 @@ async function carry(
   }
   await write(server.socket, Buffer.from(formatHead(`${request.method} ${request.path} HTTP/1.1`, all), 'latin1'))
 
-  // While the answer is read: a server may answer before it has read the whole body.
+  // The answer is read meanwhile, because a server may answer before it has read the whole body.
   let isSent = false
   let unsent: unknown
   const watchClient = () => {
     isSent = true
-    // A program that was killed ends its side: without this that is noticed only by the answer's next bytes.
+    // A program that is killed ends its side; without this that would be noticed only with the answer's next bytes.
     const gone = () => client.socket.destroy()
     if (!isWebSocket) client.source.isEnded().then(ended => ended && gone(), gone)
   }
@@ -150,7 +150,7 @@ async function carry(
   return (await send(client, relay, asked, answer, prepared, () => trailers)) && isSent
 }
 
-/** Fields that say how a message is read, or who asks, count in its head alone. */
+/** Fields about a message's framing or its sender count only in its head, not in trailers. */
 const framingFields = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'cookie', 'set-cookie'])
 
 const hasBody = (framing: Framing) => framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
@@ -171,7 +171,10 @@ interface Outgoing {
   send(to: Duplex): Promise<void>
 }
 
-/** The request's body on its way: a form that may have placeholders is read first, everything else passes as it comes. */
+/**
+ * Passes the request's body on. A form that may contain placeholders is read completely first; everything else passes as it
+ * comes.
+ */
 async function withBody(
   client: ProxyClient,
   relay: Relay,
@@ -219,7 +222,7 @@ async function withBody(
 const toHead = (status: number, reason: string, headers: readonly Header[], { scrubber }: PreparedRequest) =>
   Buffer.from(formatHead(`HTTP/1.1 ${status} ${scrubber.text(reason)}`, headers.map(scrubber.header)), 'latin1')
 
-/** Sends the answer on. Whether the connections can carry a next request. */
+/** Sends the answer on. Returns whether the connections can carry another request. */
 async function send(
   client: ProxyClient,
   relay: Relay,

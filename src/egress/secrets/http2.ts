@@ -17,7 +17,7 @@ import { HttpError } from '../../http1/http-error.ts'
 import { formKind, injectInForm, MAX_FORM_BYTES } from './inject.ts'
 import { assertAuthority, authorityOf, decoded, type PreparedRequest, prepare, type Relay, scrubbed } from './relay.ts'
 
-/** Requests of one connection at once. */
+/** How many requests one connection may carry at once. */
 const MAX_STREAMS = 100
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_FLAG_END_STREAM } = constants
 
@@ -89,7 +89,7 @@ async function answer(
     { endStream: !body, ...(body && { waitForTrailers: true }) },
   )
   up.on('wantTrailers', () => up.sendTrailers(trailers))
-  // A side that gives up tells the other why.
+  // When one side cancels a stream, the other one learns why.
   stream.once('close', () => up.close(stream.rstCode === 0 ? NGHTTP2_CANCEL : stream.rstCode))
   const answered = carryAnswer(stream, up, relay, prepared)
   if (body) {
@@ -98,7 +98,7 @@ async function answer(
   await answered
 }
 
-/** What is asked. Throws an HttpError for what is for another host, or no plain request. */
+/** Reads the request's head. Throws an HttpError when it is for another host, or is not a plain request. */
 function readRequest({ target }: Relay, headers: IncomingHttpHeaders) {
   const { ':method': method = '', ':path': path = '', ':scheme': scheme, ':authority': authority, host } = headers
   if (authority === undefined && host === undefined) throw new HttpError(400, 'it names no host')
@@ -112,7 +112,7 @@ function readRequest({ target }: Relay, headers: IncomingHttpHeaders) {
 
 const MAX_FIELDS = 1000
 
-/** The fields of a head, without those about one connection. `te` has but one value here, which gRPC asks for. */
+/** The fields of a head without those about one connection. `te` has only one possible value here, which gRPC needs. */
 function plainHeaders(headers: IncomingHttpHeaders): Header[] {
   const all = Object.entries(headers).flatMap(([name, value]): Header[] => {
     if (name.startsWith(':') || value === undefined) return []
@@ -125,7 +125,7 @@ function plainHeaders(headers: IncomingHttpHeaders): Header[] {
   return [...endToEnd(all), ...length, ...te, ...announced]
 }
 
-/** Headers as they are handed on: those that came more than once as a list. */
+/** Headers for sending on: a header that came several times has a list. */
 function grouped(headers: readonly Header[]): OutgoingHttpHeaders {
   const names = new Map<string, string[]>()
   for (const [name, value] of headers) names.set(name, [...(names.get(name) ?? []), value])
@@ -137,7 +137,7 @@ const withLength = (headers: readonly Header[], length: number): Header[] => [
   ['content-length', String(length)],
 ]
 
-/** A form that may have placeholders is read first, everything else passes as it comes. */
+/** A form that may contain placeholders is read completely first; everything else passes as it comes. */
 async function withForm(
   stream: ServerHttp2Stream,
   { request }: PreparedRequest,
@@ -207,7 +207,7 @@ async function carryAnswer(
   }
 }
 
-/** Answers in plain words where that is still possible. */
+/** Answers with an error text where that is still possible. */
 function refuse(stream: ServerHttp2Stream, { target }: Relay, error: unknown): void {
   if (stream.destroyed || stream.closed) return
   if (stream.headersSent || !(error instanceof HttpError)) {

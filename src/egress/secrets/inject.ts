@@ -5,7 +5,7 @@ import { mayGo } from './reach.ts'
 
 export interface PlainRequest {
   method: string
-  /** Path and query. */
+  /** The path with the query. */
   path: string
   /** Their names are in small letters. */
   headers: readonly Header[]
@@ -15,7 +15,7 @@ export interface PlainRequest {
 export interface InjectedRequest extends PlainRequest {
   /** The names of the secrets in it. */
   used: Set<string>
-  /** What is to be replaced in a form's body. */
+  /** The replacements for the body of a form. */
   replacements: readonly Replacement[]
 }
 
@@ -26,8 +26,8 @@ export interface Replacement {
 }
 
 /**
- * Puts each secret that may go with this request where its binding says. Of two for one place, the later counts. Throws an
- * HttpError for one that cannot be sent.
+ * Puts each secret that may go with this request where its binding says. When two are for the same place, the later one wins.
+ * Throws an HttpError for a value that cannot be sent.
  */
 export function inject(request: PlainRequest, secrets: readonly BoundSecret[]): InjectedRequest {
   const going = secrets.filter(secret => mayGo(secret, request))
@@ -58,7 +58,7 @@ export function inject(request: PlainRequest, secrets: readonly BoundSecret[]): 
 
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Bytes in UTF-8 as text of bytes, as heads are written. */
+/** Turns UTF-8 into text of bytes, in which heads are written. */
 const toBytes = (text: string): string => Buffer.from(text).toString('latin1')
 const base64 = (text: string): string => Buffer.from(text, 'latin1').toString('base64')
 
@@ -91,7 +91,7 @@ function inQuery(path: string, { name, placeholder, value }: Replacement, used: 
   return path.slice(0, at) + query.replaceAll(placeholder, () => encodeURIComponent(value))
 }
 
-/** The path with this parameter alone of its name. */
+/** The path with this parameter once, in place of all of that name. */
 function withParameter(path: string, parameter: string, value: string): string {
   const [before = '', ...rest] = path.split('?')
   const others = rest
@@ -101,10 +101,10 @@ function withParameter(path: string, parameter: string, value: string): string {
   return `${before}?${[...others, `${encodeURIComponent(parameter)}=${encodeURIComponent(value)}`].join('&')}`
 }
 
-/** The longest form that is read as a whole, to replace what it has of placeholders. */
+/** The longest form that is read as a whole so that placeholders can be replaced. */
 export const MAX_FORM_BYTES = 1024 * 1024
 
-/** How a body may have placeholders; undefined when it is no form, or is compressed. */
+/** The kind of form in which a body may contain placeholders; undefined when it is not a form, or is compressed. */
 export function formKind(headers: readonly Header[]): 'urlencoded' | 'multipart' | undefined {
   const find = (name: string) => headers.find(([each]) => each === name)?.[1] ?? ''
   if (!/^(identity)?$/i.test(find('content-encoding'))) return undefined
@@ -113,7 +113,7 @@ export function formKind(headers: readonly Header[]): 'urlencoded' | 'multipart'
   return /^multipart\/form-data *(;|$)/i.test(type) ? 'multipart' : undefined
 }
 
-/** A form's whole body, with secrets in place of their placeholders. */
+/** Replaces the placeholders in a form's body by their secrets. */
 export function injectInForm(body: Buffer, kind: 'urlencoded' | 'multipart', request: InjectedRequest): Buffer {
   let text = body.toString('latin1')
   for (const { name, placeholder, value } of request.replacements) {

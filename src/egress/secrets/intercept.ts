@@ -14,16 +14,16 @@ import { authorityOf, type Relay } from './relay.ts'
 
 export interface Interception extends Omit<Relay, 'failure' | 'moved' | 'hasRoom'> {
   authority: Authority
-  /** Authorities that a server's certificate may come from, as PEM. This process's own unless given. */
+  /** Authorities, as PEM, that may have issued a server's certificate. By default those that this process trusts. */
   roots?: readonly string[]
-  /** Tells why nothing was carried. */
+  /** Reports why nothing was carried. */
   refused(reason: string): void
 }
 
 const HELLO_MS = 30_000
 const HANDSHAKE_MS = 30_000
 const protocols = ['h2', 'http/1.1']
-/** Alerts of TLS, each fatal. */
+/** Fatal alerts of TLS. */
 const [NO_SUCH_NAME, NO_SUCH_PROTOCOL] = [112, 120]
 
 /**
@@ -37,7 +37,7 @@ export async function intercept(client: TunnelEnd, upstream: Socket, interceptio
     const hello = await greet(client, interception)
     if (hello) await carry(client, upstream, hello, { ...interception, moved: idle.moved })
   } catch {
-    // One side has broken off.
+    // One side has broken the connection.
   } finally {
     idle.stop()
     cut()
@@ -45,7 +45,7 @@ export async function intercept(client: TunnelEnd, upstream: Socket, interceptio
   }
 }
 
-/** The program's first message; undefined when it was refused. */
+/** Reads the program's first message; undefined when it was refused. */
 async function greet(
   { socket, source }: TunnelEnd,
   { target, refused }: Interception,
@@ -53,7 +53,7 @@ async function greet(
   const hello = await beforeTimeout(HELLO_MS, readHello(source), () => undefined)
   if (!hello) {
     refused('a secret is bound to it, and the program does not speak TLS there')
-    // Nothing was sent to the host. A program that speaks plain HTTP can show this.
+    // Nothing was sent to the host. A program that speaks plain HTTP can show this text.
     const text = `threadbox: a secret is bound to ${authorityOf(target)}, which takes TLS alone\n`
     socket.write(`HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: ${text.length}\r\n\r\n${text}`)
     await finish(socket)
@@ -71,7 +71,7 @@ async function greet(
   return undefined
 }
 
-/** Undefined when the first bytes are not TLS. They stay to be read. */
+/** Undefined when the first bytes are not TLS; they can still be read. */
 async function readHello(source: TunnelEnd['source']): Promise<ClientHello | undefined> {
   let bytes: Buffer = Buffer.alloc(0)
   try {
@@ -104,7 +104,7 @@ async function carry(
   const wanted = protocols.filter(each => hello.protocols.includes(each))
   let server: TLSSocket | undefined
   let failure: string | undefined
-  // TLS over a socket that was destroyed here, and not ended by its peer, learns nothing of it.
+  // When the socket is destroyed here rather than ended by its peer, the TLS above it is not told.
   client.socket.once('close', () => {
     upstream.destroy()
     server?.destroy()
@@ -123,7 +123,7 @@ async function carry(
     refused(failure)
     upstream.destroy()
   }
-  // What the server speaks is what the program gets: nothing is translated.
+  // The program gets the protocol that the server speaks, because nothing is translated.
   const chosen = server
     ? server.alpnProtocol || 'http/1.1'
     : wanted.includes('http/1.1')
@@ -157,7 +157,7 @@ async function carry(
   if (!(client.socket instanceof Socket)) await finish(client.socket)
 }
 
-/** Resolves to the socket once TLS is there. Destroys it, and rejects, when it fails or takes too long. */
+/** Resolves to the socket when TLS is established. Destroys it, and rejects, when that fails or takes too long. */
 async function secured(socket: TLSSocket, event: 'secure' | 'secureConnect'): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   socket.once(event, resolve)
@@ -174,7 +174,7 @@ async function secured(socket: TLSSocket, event: 'secure' | 'secureConnect'): Pr
   }
 }
 
-/** What TLS goes over: a socket itself, with what was read of it; else a stream of what is read from here on. */
+/** The stream beneath TLS: the socket itself, with what was read of it already, or else a stream of what follows. */
 function toStream({ socket, source }: TunnelEnd): Duplex {
   if (socket instanceof Socket) {
     const ahead = source.takeAhead()
@@ -199,7 +199,9 @@ function toStream({ socket, source }: TunnelEnd): Duplex {
   return stream
 }
 
-/** Over a stream that is no socket, TLS takes all that is written at once: its writers wait for the stream beneath. */
+/**
+ * Over a stream that is not a socket, TLS accepts everything that is written at once. So its writers wait for the stream beneath.
+ */
 function pace(secure: TLSSocket, beneath: Duplex): void {
   if (beneath instanceof Socket) return
   const write = secure.write.bind(secure)
@@ -209,7 +211,7 @@ function pace(secure: TLSSocket, beneath: Duplex): void {
   beneath.on('drain', () => secure.emit('drain'))
 }
 
-/** HTTP/2 writes past the stream that it is given: each of its requests waits here instead. */
+/** HTTP/2 writes past the stream that it is given, so each of its requests waits here instead. */
 async function hasRoom(beneath: Duplex): Promise<void> {
   while (!(beneath instanceof Socket) && beneath.writableNeedDrain && !beneath.destroyed) {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -219,7 +221,7 @@ async function hasRoom(beneath: Duplex): Promise<void> {
   }
 }
 
-/** Bun's TLS goes over any stream, as Node's does; the types know sockets alone. */
+/** TLS works over any stream in Bun, as in Node; only the types require a socket. */
 const asSocket = (stream: Duplex): Socket => stream as Socket
 
 function wordsOf(error: unknown): string {

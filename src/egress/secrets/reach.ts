@@ -2,18 +2,18 @@ import type { Header } from '../../http1/head.ts'
 import type { FieldMatch, TextMatch } from '../../model/secret.ts'
 import type { BoundSecret } from './binding.ts'
 
-/** Headers by which some servers take a request for another method's or another path's. */
+/** Headers that make some servers treat a request as one with another method or path. */
 const overriding = new Set([
   ...['x-http-method-override', 'x-http-method', 'x-method-override'],
   ...['x-original-url', 'x-rewrite-url', 'x-original-uri', 'x-original-method', 'x-override-url'],
 ])
 
-/** Decodings of one path. A path that is encoded more often gets no secret that is narrowed by paths. */
+/** How often a path is decoded. A path that is encoded more often gets no secret that is bound to paths. */
 const MAX_DECODINGS = 4
 
 interface Asked {
   method: string
-  /** Path and query. */
+  /** The path with the query. */
   path: string
   headers: readonly Header[]
 }
@@ -27,7 +27,7 @@ export function mayGo(
   if (/^(TRACE|TRACK|CONNECT)$/i.test(method) || path.includes('#')) return false
   if (when && !meets(when, path, headers)) return false
   if (!methods && !paths) return true
-  // Servers of CGI's kind read an underscore as a hyphen.
+  // Servers that use CGI's variables read an underscore as a hyphen.
   if (headers.some(([name]) => overriding.has(name.replaceAll('_', '-')))) return false
   if (methods && hasMethodParameter(path)) return false
   if (methods && !methods.includes(method)) return false
@@ -63,8 +63,8 @@ function hasMethodParameter(path: string): boolean {
 }
 
 /**
- * All that servers may take a path for: decoded once by segments, and decoded as a whole as often as it can be. Undefined for
- * one that some server would resolve to another: with `..`, empty segments, or a backslash.
+ * All paths that servers may read from one: decoded once segment by segment, and decoded as a whole as often as possible.
+ * Undefined for a path that some server would resolve to another: one with `..`, empty segments or a backslash.
  */
 function readingsOf(path: string): string[] | undefined {
   if (!path.startsWith('/') || !isPlain(path)) return undefined
@@ -77,7 +77,7 @@ function readingsOf(path: string): string[] | undefined {
       return undefined
     }
     if (!isPlain(decoded)) return undefined
-    // With its slashes still encoded, a segment of the pattern is one of the path.
+    // Encoded slashes stay within their segment, so that the pattern's segments are compared with the path's.
     if (readings.length === 0) readings.push(decodeURIComponent(path.replace(/%2f/gi, '\u0000')))
     readings.push(decoded)
     if (decoded === now || !decoded.includes('%')) return readings
@@ -96,7 +96,10 @@ function isPlain(path: string): boolean {
   })
 }
 
-/** `*` is any text within a segment, `**` any text. Takes time by the product of both lengths at most. */
+/**
+ * Matches a path. `*` stands for any text within a segment, `**` for any text. Takes time in proportion to the product of both
+ * lengths at most.
+ */
 export function matchesPath(pattern: string, path: string): boolean {
   let reached = new Uint8Array(path.length + 1)
   reached[0] = 1

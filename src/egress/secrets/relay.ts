@@ -6,35 +6,35 @@ import type { BoundSecret, SecretUse } from './binding.ts'
 import { type InjectedRequest, inject, type PlainRequest } from './inject.ts'
 import { createScrubber, type Scrubber } from './scrub.ts'
 
-/** What carries the requests of one connection to a host with secrets. */
+/** The parts that relay the requests of one connection to a host with secrets. */
 export interface Relay {
   target: Target
-  /** The secrets that are bound to it now. */
+  /** The secrets that are bound to the host now. */
   secrets(): readonly BoundSecret[]
-  /** Tells each use of a secret. */
+  /** Reports each use of a secret. */
   used(use: SecretUse): void
-  /** Why there is no server to carry them to: each is answered with it. */
+  /** Why there is no server: each request is answered with this. */
   failure?: string
   /** Called whenever bytes have moved. */
   moved(): void
-  /** Resolves when what was written to the program is on its way. */
+  /** Resolves when the bytes written to the program have been sent. */
   hasRoom(): Promise<void>
 }
 
 export interface PreparedRequest {
   request: InjectedRequest
   scrubber: Scrubber
-  /** Tells which secrets it uses, once it has them all. */
+  /** Reports the secrets that the request uses, once all are in it. */
   report(): void
 }
 
-/** The path of a use that is told. */
+/** The longest path in the report of a use. */
 const MAX_PATH_CHARS = 500
 
-/** How a host is named in requests: with its port unless that is the usual one. */
+/** The name of a host in requests: with its port unless that is the usual one. */
 export const authorityOf = ({ name, port }: Target): string => (port === 443 ? name : `${name}:${port}`)
 
-/** Throws an HttpError unless a request is for this host and no other. */
+/** Throws an HttpError unless a request is for this host. */
 export function assertAuthority(target: Target, authority: string): void {
   const [, name = '', port = '443'] = /^([^:@/?#[\]]+?)\.?(?::(\d{1,5}))?$/.exec(authority) ?? []
   if (name.toLowerCase() === target.name && Number(port) === target.port) return
@@ -42,12 +42,12 @@ export function assertAuthority(target: Target, authority: string): void {
 }
 
 /**
- * A request with the secrets that may go with it, and what takes them out of its answer. The request's headers are those that a
- * proxy passes on, without its host. Throws an HttpError.
+ * Prepares a request: adds the secrets that may go with it, and makes the scrubber for its answer. The request's headers are
+ * those that a proxy passes on, without the host. Throws an HttpError.
  */
 export function prepare({ target, secrets, used }: Relay, asked: PlainRequest): PreparedRequest {
   const bound = secrets().map(secret => ({ ...secret, value: () => unsealedValue(secret) }))
-  // A compressed answer would hide what is to be taken out of it.
+  // Secrets could not be found in a compressed answer.
   const isInParts = asked.headers.some(([name, value]) => name === 'range' && value.includes(','))
   const kept = asked.headers.filter(([name]) => !compressing.has(name) && !(isInParts && name === 'range'))
   const request = inject({ ...asked, headers: [...kept, ['accept-encoding', 'identity']] }, bound)
@@ -72,7 +72,10 @@ function unsealedValue({ name, value }: BoundSecret): string {
   }
 }
 
-/** An answer's headers and body, where the server compressed it unasked: as it was before. Throws an HttpError when it cannot. */
+/**
+ * Decompresses an answer that the server compressed unasked, and corrects its headers. Throws an HttpError when that is not
+ * possible.
+ */
 export async function decoded(
   status: number,
   headers: readonly Header[],
@@ -101,7 +104,7 @@ export async function decoded(
   return { headers: headers.filter(([name]) => !dropped.includes(name)), body: plain }
 }
 
-/** A body without secrets. That of an answer with the status 206 is a part. */
+/** Removes secrets from a body. The body of an answer with the status 206 is only a part. */
 export async function* scrubbed(
   body: AsyncIterable<Buffer>,
   { scrubber, moved, status = 200 }: { scrubber: Scrubber; moved(): void; status?: number },

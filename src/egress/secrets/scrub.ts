@@ -1,25 +1,25 @@
 import type { Header } from '../../http1/head.ts'
 import { formsOf } from './forms.ts'
 
-/** Takes secrets out of an answer. What it puts in their place is as long: lengths in the answer stay right. */
+/** Removes secrets from an answer. The replacements have the same length, so that lengths in the answer stay right. */
 export interface Scrubber {
   header([name, value]: Header): Header
   text(value: string): string
   /**
-   * A body's bytes, in pieces, also where a secret is split between two. A body that is a part of something (a range) may begin
-   * or end within a secret: what it has of one is taken out too, but for three bytes of an end.
+   * Scrubs a body that comes in pieces, also where a secret is split between two. A partial body (a range) may begin or end
+   * within a secret: those parts are removed too, except for up to three bytes of an end.
    */
   stream(isPart?: boolean): ScrubbedStream
 }
 
 export interface ScrubbedStream {
-  /** The bytes that can be passed on now, from these and those held back before. */
+  /** Takes bytes and returns those that can be passed on now, including bytes held back before. */
   push(bytes: Buffer): Buffer
-  /** The bytes that are still held back. */
+  /** Returns the bytes that are still held back. */
   end(): Buffer
 }
 
-/** Shorter ones, as of an empty secret, would be found in every answer. */
+/** Shorter secrets, such as an empty one, would be found in every answer. */
 const MIN_BYTES = 4
 const MASK = '*'.charCodeAt(0)
 
@@ -30,7 +30,7 @@ export function createScrubber(values: readonly string[]): Scrubber {
     .map(form => Buffer.from(form, 'latin1'))
   const longest = needles[0]?.byteLength ?? 0
 
-  /** A copy without them, also where they overlap; and where the last one that begins before `from` ends. */
+  /** Returns a copy without the secrets, even overlapping ones, and where the last one that begins before `from` ends. */
   const mask = (bytes: Buffer, from: number): { clean: Buffer; end: number } => {
     const clean = Buffer.from(bytes)
     let last = 0
@@ -50,7 +50,7 @@ export function createScrubber(values: readonly string[]): Scrubber {
     text,
     header: ([name, value]) => [name, text(value)],
     stream(isPart = false) {
-      /** What may be the beginning of one, as it came; its first bytes may be the end of another. */
+      /** Bytes that may be the beginning of a secret, unchanged; the first of them may also be the end of another. */
       let held: Buffer = Buffer.alloc(0)
       let ending = 0
       let isBegun = !isPart
@@ -59,7 +59,7 @@ export function createScrubber(values: readonly string[]): Scrubber {
           if (needles.length === 0) return bytes
           const all = held.byteLength > 0 ? Buffer.concat([held, bytes]) : bytes
           if (!isBegun) {
-            // Whether it begins within one is seen once there is as much of it.
+            // Whether the body begins within a secret can be decided only with this many bytes.
             if (all.byteLength < longest) {
               held = Buffer.from(all)
               return Buffer.alloc(0)
@@ -72,7 +72,7 @@ export function createScrubber(values: readonly string[]): Scrubber {
           const { clean, end } = mask(all, kept)
           clean.fill(MASK, 0, ending)
           ending = Math.max(0, Math.max(end, ending) - kept)
-          // A copy: the piece would be held with it.
+          // A copy, because otherwise the whole piece would stay in memory.
           held = Buffer.from(all.subarray(kept))
           return clean.subarray(0, kept)
         },
@@ -93,7 +93,7 @@ export function createScrubber(values: readonly string[]): Scrubber {
   }
 }
 
-/** How many of the first bytes are the end of the needle, which begins before them. */
+/** How many of the first bytes are the end of a needle that began before them. */
 function endAtBeginning(bytes: Buffer, needle: Buffer): number {
   const first = bytes.subarray(0, MIN_BYTES)
   if (first.byteLength < MIN_BYTES) return 0
@@ -104,7 +104,7 @@ function endAtBeginning(bytes: Buffer, needle: Buffer): number {
   return 0
 }
 
-/** Where the first beginning of the needle that reaches to the end starts; the end when there is none. */
+/** Where the first occurrence of the needle's beginning that reaches the end starts; the end when there is none. */
 function beginningAtEnd(bytes: Buffer, from: number, needle: Buffer): number {
   const end = bytes.byteLength
   const first = Math.max(from, end - needle.byteLength + 1)

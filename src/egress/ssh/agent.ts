@@ -9,11 +9,11 @@ import { type Login, readLogin } from './login.ts'
 import { readPrivateKey, type SshKey } from './private-key.ts'
 import { isSignedBy } from './public-key.ts'
 
-/** A connection to an SSH server that is open now, as this server has seen it. */
+/** An open connection to an SSH server, as this server has observed it. */
 export interface SshSession {
   target: Target
   identity: HostIdentity
-  /** How many logins were signed for it. */
+  /** How many logins were signed for this connection. */
   logins: number
 }
 
@@ -22,7 +22,7 @@ export interface AgentParts {
   keys(): readonly BoundSecret[]
   sessions(): Iterable<SshSession>
   used(use: SecretUse): void
-  /** Tells why a login was not signed. */
+  /** Reports why a login was not signed. */
   refused(target: Pick<Target, 'name' | 'port'>, reason: string): void
 }
 
@@ -40,9 +40,9 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 const MAX_LOGINS = 4
 
 /**
- * Answers an SSH client inside until it has ended: lists public keys, and signs logins at servers that a key is bound to. The
- * session of a login must be one that such a server has signed itself, on a connection which is open now and was dialled here:
- * nothing that a program says is believed. Never throws. A message that is malformed ends the connection.
+ * Answers an SSH client inside until it has ended: lists public keys, and signs logins at servers to which a key is bound. The
+ * session in a login must be one that such a server has signed itself, on a connection that is open now and was dialled here:
+ * nothing that a program says is trusted. Never throws. A malformed message ends the connection.
  */
 export async function serveAgent(
   socket: Duplex,
@@ -50,7 +50,7 @@ export async function serveAgent(
   inTurn: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<void> {
   socket.on('error', () => {})
-  /** Of what another host would have signed: OpenSSH says beforehand that its agent is lent to one. */
+  /** Whether another host would get the signature: OpenSSH says beforehand that its agent is forwarded to one. */
   let isLent = false
   try {
     for await (const message of readMessages(socket)) {
@@ -103,7 +103,7 @@ function answerTo(message: Buffer, parts: AgentParts, isLent: boolean): Buffer {
     fields.end()
     return sign(publicKey, data, flags, parts, isLent)
   }
-  // What the client binds its connection to is seen here anyway.
+  // The client binds its connection to a session; this server has observed the session itself.
   return byteField(kind === EXTENSION && fields.text() === SESSION_BIND ? SUCCESS : FAILURE)
 }
 
@@ -116,7 +116,7 @@ function lendsAgent(message: Buffer): boolean {
   return fields.boolean()
 }
 
-/** Undefined when the secret is no key any more, or is gone. */
+/** Undefined when the secret is gone, or is not a key any more. */
 function findKey(secret: BoundSecret): SshKey | undefined {
   try {
     return readPrivateKey(secret.value())
@@ -136,7 +136,7 @@ function listKeys({ keys }: AgentParts): Buffer {
   return Buffer.concat([byteField(IDENTITIES_ANSWER), numberField(listed.size), ...listed.values()])
 }
 
-/** What a client asks RSA for, and what its login says that it has asked for. */
+/** The flags with which a client asks for an RSA algorithm, and the algorithm that its login then names. */
 const rsaFlags: Readonly<Record<number, string>> = { 2: 'rsa-sha2-256', 4: 'rsa-sha2-512' }
 
 function sign(publicKey: Buffer, data: Buffer, flags: number, parts: AgentParts, isLent: boolean): Buffer {
@@ -174,13 +174,13 @@ function sign(publicKey: Buffer, data: Buffer, flags: number, parts: AgentParts,
   return Buffer.concat([byteField(SIGN_RESPONSE), stringField(signature)])
 }
 
-/** The first of a key's hosts, where it is not known which one is meant. */
+/** The first host of a key, for when the intended one is not known. */
 function hostOf({ hosts: [first = ''] }: BoundSecret): Pick<Target, 'name' | 'port'> {
   const { domain, ports } = parseRule(first)
   return { name: domain?.name ?? first, port: ports?.from ?? SSH_PORT }
 }
 
-/** The session's id is what the host has signed in the exchange of keys: nobody else can have another one signed. */
+/** The host has signed the session's id in the key exchange: nobody else can make another host sign it. */
 function findSession(sessions: Iterable<SshSession>, { sessionId }: Login): SshSession | undefined {
   for (const session of sessions) {
     const { hostKey, signature } = session.identity

@@ -7,9 +7,12 @@ import { type BoundSecret, keysFor, type SecretUse } from '../secrets/binding.ts
 import { type SshSession, serveAgent } from './agent.ts'
 import { watchExchange } from './exchange.ts'
 
-/** Connections of one sandbox's programs to its agent; a login has one, for as long as it takes. */
+/** How many connections one sandbox's programs may have to the agent; a login needs one as long as it takes. */
 const MAX_CONNECTIONS = 32
-/** Between two answers to one sandbox, and how many times as long as the answer took: a program may ask without end. */
+/**
+ * The pause after an answer to one sandbox, and the multiple of the answer's own time for which it lasts: a program may ask
+ * without end.
+ */
 const PAUSE_MS = 2
 const PAUSE_TIMES = 4
 
@@ -23,11 +26,11 @@ export interface SshAgentsParts {
 export interface SshAgents {
   /** Serves a program inside that speaks to its agent. */
   serve(environmentId: string, socket: Duplex): void
-  /** Watches a connection that was just dialled, if a key of the sandbox is for its target. */
+  /** Watches a connection that was just made, if the sandbox has a key for its target. */
   watch(environmentId: string, target: Target, upstream: Socket): void
-  /** Whether what a server says must be read here. */
+  /** Whether the bytes from a server must be read here. */
   isWatched(upstream: Socket): boolean
-  /** Reads a connection that was dialled, and sees what is watched for. */
+  /** Reads a connection that was made, and observes its key exchange. */
   sourceOf(upstream: Socket): ByteSource
   forget(environmentId: string): void
 }

@@ -1,19 +1,19 @@
 import { readFields } from './fields.ts'
 
-/** What a server has said of itself in the key exchange of a connection. */
+/** A server's statement of its identity in a connection's key exchange. */
 export interface HostIdentity {
-  /** As SSH has it. */
+  /** The host's public key in SSH's encoding. */
   hostKey: Buffer
-  /** By that key, over what becomes the session's id. */
+  /** The signature by that key over what becomes the session's id. */
   signature: Buffer
 }
 
 const KEX_REPLIES = [31, 33]
 const NEW_KEYS = 21
 
-/** Servers may send lines before their version; none has been seen to send many. */
+/** How many bytes a server may send before its version line. None is known to send many. */
 const MAX_BANNER_BYTES = 16 * 1024
-/** As much as every implementation must take. */
+/** The size of packets that every implementation must accept. */
 const MAX_PACKET_BYTES = 35_000
 const MAX_PACKETS = 64
 
@@ -26,7 +26,7 @@ export function watchExchange(onIdentity: (identity: HostIdentity) => void): { t
   let isPastBanner = false
   let packets = 0
 
-  /** Returns what is left once a packet was read; undefined when there is to come more, null when no more is wanted. */
+  /** Returns the bytes after the packet that was read; undefined when more must come, and null when no more is wanted. */
   const readPacket = (): Buffer | undefined | null => {
     if (held.length < 5) return undefined
     const length = held.readUInt32BE(0)
@@ -42,7 +42,7 @@ export function watchExchange(onIdentity: (identity: HostIdentity) => void): { t
     return null
   }
 
-  /** As `readPacket`. */
+  /** Returns what `readPacket` does. */
   const readLine = (): Buffer | undefined | null => {
     const end = held.indexOf('\n')
     if (end < 0) return held.length > MAX_BANNER_BYTES ? null : undefined
@@ -66,7 +66,7 @@ export function watchExchange(onIdentity: (identity: HostIdentity) => void): { t
   }
 }
 
-/** Undefined for the other message of this number, which has two numbers and no key. */
+/** Undefined for the other message with this number, which has two integers and no key. */
 function readIdentity(payload: Buffer): HostIdentity | undefined {
   try {
     const fields = readFields(payload)

@@ -1,13 +1,13 @@
 import { readFields } from './fields.ts'
 
-/** What a client has signed to log in with a key (RFC 4252, section 7). */
+/** The data that a client signs to log in with a key (RFC 4252, section 7). */
 export interface Login {
   sessionId: Buffer
   user: string
-  /** Of the signature. */
+  /** The algorithm of the signature. */
   algorithm: string
   publicKey: Buffer
-  /** That the client says it talks to, where its method has that. */
+  /** The host key that the client says it talks to, when its method includes one. */
   hostKey?: Buffer
 }
 
@@ -16,7 +16,7 @@ const PLAIN = 'publickey'
 const HOST_BOUND = 'publickey-hostbound-v00@openssh.com'
 const MAX_SESSION_ID_BYTES = 64
 
-/** Undefined for everything else that a key could sign. */
+/** Reads a login. Undefined for any other data that a key could sign. */
 export function readLogin(data: Buffer): Login | undefined {
   try {
     const fields = readFields(data)

@@ -5,11 +5,11 @@ import { findCurve, rsaHashes, writePublicKey } from './public-key.ts'
 /** A private key, and its public half as SSH has it. */
 export interface SshKey {
   publicKey: Buffer
-  /** Signs with an algorithm of SSH's; the signature is as SSH has it. Throws for an algorithm that is not this key's. */
+  /** Signs with an SSH algorithm; the signature is in SSH's encoding. Throws for an algorithm that does not fit the key. */
   sign(algorithm: string, data: Buffer): Buffer
 }
 
-/** Reads a private key without a passphrase, in the format of OpenSSH or as PEM. Throws an error that has nothing of the key. */
+/** Reads a private key without a passphrase, in OpenSSH's format or as PEM. Throws an error that contains no part of the key. */
 export function readPrivateKey(text: string): SshKey {
   const key = toKey(text)
   const publicKey = writePublicKey(createPublicKey(key))
@@ -45,7 +45,7 @@ class Encrypted extends Error {}
 
 const MAGIC = Buffer.from('openssh-key-v1\0')
 
-/** OpenSSH's PROTOCOL.key. */
+/** The format is described in OpenSSH's PROTOCOL.key. */
 function readOpenSsh(bytes: Buffer): webcrypto.JsonWebKey {
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new Error('another format')
   const outer = readFields(bytes.subarray(MAGIC.length))

@@ -15,7 +15,7 @@ export const rsaHashes: Readonly<Record<string, string>> = { 'rsa-sha2-256': 'sh
 
 const base64url = (bytes: Buffer) => bytes.toString('base64url')
 
-/** A public key as SSH has it (RFC 4253, RFC 5656, RFC 8709). Throws for one of another kind. */
+/** Reads a public key in SSH's encoding (RFC 4253, RFC 5656, RFC 8709). Throws for a key of another kind. */
 export function readPublicKey(blob: Buffer): KeyObject {
   const fields = readFields(blob)
   const key = createPublicKey({ key: readJwk(fields), format: 'jwk' })
@@ -38,7 +38,7 @@ function readJwk(fields: Fields): webcrypto.JsonWebKey {
   return { kty: 'EC', crv: curve.jwk, x: base64url(x), y: base64url(y) }
 }
 
-/** As SSH has it. Throws for a kind that SSH does not have. */
+/** Writes a public key in SSH's encoding. Throws for a kind that SSH does not have. */
 export function writePublicKey(key: KeyObject): Buffer {
   const { kty, crv = '', x = '', y = '', n = '', e = '' } = key.export({ format: 'jwk' })
   const bytes = (text: string) => Buffer.from(text, 'base64url')
@@ -50,7 +50,7 @@ export function writePublicKey(key: KeyObject): Buffer {
   return Buffer.concat([stringField(`ecdsa-sha2-${curve.ssh}`), stringField(curve.ssh), stringField(point)])
 }
 
-/** Whether a signature as SSH has it is this key's. False for all that is malformed. */
+/** Whether a signature in SSH's encoding was made with this key. False for anything malformed. */
 export function isSignedBy(publicKey: Buffer, signature: Buffer, data: Buffer): boolean {
   try {
     const key = readPublicKey(publicKey)

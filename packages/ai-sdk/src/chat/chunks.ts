@@ -3,17 +3,19 @@ import { ThreadboxError } from '../error.ts'
 import { pause } from '../pause.ts'
 import { eventsOf } from '../server.ts'
 
-/** How long a server that does not answer is asked again, as while it restarts. */
+/** How long a server that does not answer, as while it restarts, is asked again. */
 const PATIENCE_MS = 30_000
 const AGAIN_AFTER_MS = 200
 
 interface ChunksOptions {
-  /** Asks for what follows an event. Undefined: nothing does. */
+  /** Asks for the events after this one. Undefined when none follow. */
   resume(lastEventId: string, signal: AbortSignal): Promise<Response | undefined>
   signal?: AbortSignal | undefined
 }
 
-/** The chunks of a reply. A connection that is lost is made again after the last event, so that none is missing and none comes twice. */
+/**
+ * The chunks of a reply. A lost connection is made again after the last event, so that no chunk is missing and none comes twice.
+ */
 export function chunksOf(first: Response, { resume, signal }: ChunksOptions): ReadableStream<UIMessageChunk> {
   const gone = new AbortController()
   const abort = () => gone.abort(signal?.reason)
@@ -58,7 +60,7 @@ async function* readChunks(
         lastEventId = id ?? lastEventId
         yield JSON.parse(data)
       }
-      // A stream that has no ids cannot go on.
+      // A stream without ids cannot be continued.
       if (lastEventId === undefined) return
     } catch (error) {
       signal.throwIfAborted()

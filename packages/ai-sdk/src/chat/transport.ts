@@ -13,29 +13,29 @@ export type ThreadboxToolResult = { output: unknown } | { errorText: string }
 
 export interface ThreadboxApproval {
   approved: boolean
-  /** The agent learns it. */
+  /** The reason, which the agent is told. */
   reason?: string
-  /** Such calls are allowed from now on: in the thread, or for the agent. */
+  /** Allows such calls from now on: in the thread, or for the agent. */
   remember?: 'thread' | 'agent'
 }
 
-/** A transport for `useChat`, with what a chat of the AI SDK has no word for. */
+/** A transport for `useChat`, with functions that the AI SDK's interface does not have. */
 export interface ThreadboxChat extends ChatTransport<UIMessage> {
-  /** What the last message of a chat has made or found. Undefined before its first one in this page. */
+  /** The ids of a chat's last message. Undefined before this page has sent one. */
   idsOf(chatId: string): ThreadboxIds | undefined
-  /** Ends the reply that is under way, on the server. Resolves when it has ended. `stop()` of `useChat` only stops listening. */
+  /** Ends the running reply on the server. Resolves when it has ended. (`stop()` of `useChat` only stops listening.) */
   cancel(chatId: string, options?: { queue?: 'keep' | 'drop' }): Promise<ThreadboxCancelled>
-  /** Answers what waits for a person. The same is done by `addToolApprovalResponse` and a message sent automatically. */
+  /** Answers a question that waits for a person. `addToolApprovalResponse` with automatic sending does the same. */
   approve(approvalId: string, approval: ThreadboxApproval): Promise<void>
-  /** Answers a call of a tool of the client. The reply goes on, and `resumeStream()` of `useChat` follows it. */
+  /** Answers a call of a client tool. The reply goes on, and `resumeStream()` of `useChat` follows it. */
   answer(chatId: string, toolCallId: string, result: ThreadboxToolResult): Promise<void>
-  /** The messages of a chat's thread, for `messages` of `useChat` after a reload. Without a thread there are none. */
+  /** The messages of a chat's thread, for `messages` of `useChat` after a reload. Empty when there is no thread. */
   messages(chatId: string): Promise<UIMessage[]>
 }
 
 /**
- * Chats of a threadbox server. The id of a chat names its conversation: with the same id another page goes on in the same sandbox and
- * thread.
+ * Makes a transport for chats of a threadbox server. The id of a chat names its conversation: another page with the same id
+ * continues in the same sandbox and thread.
  *
  * @example
  * const transport = threadbox({ baseUrl, agent: 'coder', token: () => fetch('/api/token').then(answer => answer.text()) })
@@ -53,7 +53,7 @@ export function threadbox(settings: ThreadboxChatSettings): ThreadboxChat {
     known.set(chatId, ids)
     onIds?.({ chatId, ...ids })
   }
-  /** What names the conversation in a path, and narrows it. */
+  /** The path of a conversation's stream, with further parameters. */
   const streamPath = async (chatId: string, more: Record<string, string> = {}) => {
     const ids = known.get(chatId)
     const sandbox = sandboxId ?? ids?.sandboxId
@@ -88,7 +88,7 @@ export function threadbox(settings: ThreadboxChatSettings): ThreadboxChat {
         },
       })
       if (response.status === 202) {
-        // Its reply comes later, and is found by resuming.
+        // The reply comes later, and resuming finds it.
         learn(chatId, (await response.json()) as ThreadboxIds)
         return new ReadableStream<UIMessageChunk>({ start: controller => controller.close() })
       }
@@ -134,11 +134,11 @@ export function threadbox(settings: ThreadboxChatSettings): ThreadboxChat {
   }
 }
 
-/** A thread alone is named as a conversation is. */
+/** A thread alone is named like a conversation. */
 const namesThread = (threadId: string, sandboxId: string | undefined) =>
   sandboxId === undefined ? { id: threadId } : { threadId, sandboxId }
 
-/** The path segment of the agent, asked for once where only the sandbox is known. */
+/** The agent's segment of the path. When only the sandbox is known, the server is asked for it once. */
 function agentOf(server: Server, { agent, sandboxId }: ThreadboxChatSettings): () => Promise<string> {
   if (agent !== undefined) return async () => encodeURIComponent(agent)
   if (sandboxId === undefined) throw new TypeError('threadbox() needs an `agent`, or a `sandboxId` that tells it')

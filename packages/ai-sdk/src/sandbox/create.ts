@@ -6,9 +6,9 @@ import { DEFAULT_AGENT, type ThreadboxSandboxSettings } from './settings.ts'
 export type CreateSettings = Extract<ThreadboxSandboxSettings, { sandbox?: never }>
 
 interface Create {
-  /** The sandbox's name: another process finds it by it, and nobody makes a second one. */
+  /** The sandbox's name, by which another process finds it instead of making a second one. */
   name?: string | undefined
-  /** In place of the agent's image, files and set-up. */
+  /** A snapshot, in place of the agent's image, files and set-up. */
   snapshot?: string
   signal?: AbortSignal | undefined
 }
@@ -18,7 +18,7 @@ type CreateEvent =
   | { type: 'error'; code: string; message: string }
   | { type: 'stage' | 'progress' | 'stdout' | 'stderr' }
 
-/** Makes a sandbox. Gives its id. */
+/** Makes a sandbox and returns its id. */
 export async function createSandbox(
   server: Server,
   settings: CreateSettings,
@@ -27,13 +27,13 @@ export async function createSandbox(
   const { agent = DEFAULT_AGENT, envs, files, setup, timeoutMs, networkAllowOut, networkDenyOut, secrets } = settings
   const body = {
     ...(name !== undefined && { name }),
-    // What the snapshot has already is not made anew.
+    // The snapshot contains what set-up has made, so it is not repeated.
     ...(snapshot === undefined ? { agent, files, setup } : { snapshot }),
-    // Claude Code refuses to be root without it.
+    // Without this variable Claude Code refuses to run as root.
     envs: { IS_SANDBOX: '1', ...envs },
     ...{ timeoutMs, networkAllowOut, networkDenyOut, secrets },
   }
-  // With events a set-up may take as long as it wants: Node gives an answer without any five minutes.
+  // The request asks for events, because Node waits only five minutes for an answer and a set-up may take longer.
   const response = await server.request('POST', '/sandboxes', {
     body,
     signal,
@@ -48,14 +48,14 @@ export async function createSandbox(
   throw new ThreadboxError('The server ended before the sandbox was made.', 500, 'sandbox_unavailable')
 }
 
-/** The id of the sandbox of this name. */
+/** Finds the id of the sandbox with this name. */
 export async function findSandbox(server: Server, name: string, signal?: AbortSignal) {
   const path = `/sandboxes?name=${encodeURIComponent(name)}`
   const { sandboxes } = await server.json<{ sandboxes: { id: string; createdAt: string }[] }>('GET', path, { signal })
   return sandboxes[0]
 }
 
-/** The name of a session's sandbox, the same in each process. */
+/** The name of a session's sandbox, which is the same in every process. */
 export async function nameOfSession(sessionId: string): Promise<string> {
   if (/^[A-Za-z0-9._-]{1,100}$/.test(sessionId)) return `ai-sdk-harness-session-${sessionId}`
   return `ai-sdk-harness-session.${await hash(sessionId, 64)}`

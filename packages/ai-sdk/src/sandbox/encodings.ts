@@ -13,14 +13,14 @@ const names: Readonly<Record<string, Encoding>> = {
 
 const LAST = { latin1: 0xff, ascii: 0x7f }
 
-/** Throws a RangeError for an encoding that is not known here. */
+/** Throws a RangeError for an unknown encoding. */
 function encodingOf(name: string): Encoding {
   const encoding = names[name.toLowerCase().replace(/[-_]/g, '')]
   if (!encoding) throw new RangeError(`encoding: ${name} is none of utf-8, utf-16le, latin1 and ascii`)
   return encoding
 }
 
-/** A byte order mark stays: what was read and written again is the same. */
+/** Decodes bytes. A byte order mark is kept, so that reading and writing again changes nothing. */
 export function decode(bytes: Uint8Array, name = 'utf-8'): string {
   const encoding = encodingOf(name)
   if (encoding === 'utf8') return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
@@ -30,7 +30,7 @@ export function decode(bytes: Uint8Array, name = 'utf-8'): string {
   return parts.join('')
 }
 
-/** Throws a RangeError for a character that the encoding does not have. */
+/** Encodes text. Throws a RangeError for a character that the encoding does not have. */
 export function encode(text: string, name = 'utf-8'): Uint8Array<ArrayBuffer> {
   const encoding = encodingOf(name)
   if (encoding === 'utf8') return new TextEncoder().encode(text)

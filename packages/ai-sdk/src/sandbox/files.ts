@@ -8,11 +8,11 @@ type Files = Pick<
   'readFile' | 'readBinaryFile' | 'readTextFile' | 'writeFile' | 'writeBinaryFile' | 'writeTextFile'
 >
 
-/** Files of any size, as streams. A relative path begins at the default working directory. */
+/** Files of any size, as streams. A relative path starts at the default working directory. */
 export function createFiles(place: Place): Files {
   const address = (path: string) => `${place.path}/files?format=stream&path=${encodeURIComponent(place.absolute(path))}`
 
-  /** Undefined: there is no such file. */
+  /** Undefined when there is no such file. */
   const open = async (path: string, signal?: AbortSignal) => {
     signal?.throwIfAborted()
     try {

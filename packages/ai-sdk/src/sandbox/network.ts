@@ -5,7 +5,7 @@ interface Rules {
   networkDenyOut: string[] | null
 }
 
-/** The sandbox's own lists for a policy. Null is no opinion: the server's default and the agent's rules are left. */
+/** Translates a policy into the sandbox's own lists. Null leaves the server's default and the agent's rules as they are. */
 export function rulesOf(policy: HarnessV1NetworkPolicy): Rules {
   if (policy.mode === 'allow-all') return { networkAllowOut: null, networkDenyOut: null }
   if (policy.mode === 'deny-all') return { networkAllowOut: [], networkDenyOut: null }

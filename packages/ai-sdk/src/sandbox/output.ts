@@ -12,13 +12,13 @@ type WireEvent =
   | { type: 'exit'; exitCode: number | null }
   | { type: 'error'; message?: string }
 
-/** How long a server that does not answer is asked again, as while it restarts. */
+/** How long a server that does not answer, as while it restarts, is asked again. */
 const PATIENCE_MS = 30_000
 const AGAIN_AFTER_MS = 250
 
 /**
- * The output of a process as it comes, up to its exit. A connection that is lost is made again where it was, and nothing comes twice.
- * Rejects when output was lost, when the server is away for half a minute, and with the signal's reason.
+ * Yields the output of a process up to its exit. A lost connection is continued where it broke off, so nothing comes twice.
+ * Rejects when output was lost, when the server does not answer for half a minute, and with the signal's reason.
  */
 export async function* readOutput(place: Place, pid: number, signal: AbortSignal): AsyncGenerator<OutputEvent, void> {
   let offset = 0

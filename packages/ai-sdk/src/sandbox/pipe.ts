@@ -1,10 +1,10 @@
-/** How many bytes wait for their reader before the process has to. */
+/** How many bytes wait for their reader before the process has to wait. */
 const ROOM_BYTES = 16 * 1024 * 1024
 
-/** One end takes bytes, the other one is a stream of them. */
+/** A pipe: bytes are written at one end, and the other end is a stream of them. */
 export interface Pipe {
   readonly stream: ReadableStream<Uint8Array>
-  /** Resolves when there is room again. Bytes for a reader that has gone are dropped. */
+  /** Resolves when there is room again. Bytes are dropped when the reader has gone. */
   write(bytes: Uint8Array): Promise<void> | undefined
   close(): void
   fail(error: unknown): void

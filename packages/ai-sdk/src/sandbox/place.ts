@@ -1,14 +1,14 @@
 import type { Server } from '../server.ts'
 
-/** A sandbox, and how what is inside is addressed. */
+/** A sandbox, with its address on the server. */
 export interface Place {
   server: Server
   /** The sandbox's id. */
   id: string
-  /** Where it lies below `/v1`. */
+  /** The sandbox's path below `/v1`. */
   path: string
   defaultWorkingDirectory: string
-  /** A path inside; a relative one begins at the default working directory. */
+  /** Makes a path inside absolute; a relative one starts at the default working directory. */
   absolute(path: string): string
 }
 

@@ -4,12 +4,12 @@ import { PROVIDER_ID } from './provider-id.ts'
 
 type Ports = Pick<HarnessV1NetworkSandboxSession, 'getPortEndpoint' | 'getPortUrl' | 'setPorts'>
 
-/** As long as a link may be good. Each look-up makes a new one. */
+/** The longest lifetime of a link. Each look-up makes a new link. */
 const LINK_LIFETIME = '30d'
 
 /**
- * Ports by links of the server: the signature lies in the path, so a URL needs no header, a query passes as it is, and so does a
- * WebSocket. The link ends with the sandbox, with the key, or after 30 days.
+ * Opens ports by links of the server. The signature is a part of the path, so a URL needs no header, and queries and WebSockets
+ * work. A link ends with the sandbox, with the key, or after 30 days.
  */
 export function createPorts(place: Place, ports: number[]): Ports {
   const getPortUrl: Ports['getPortUrl'] = async ({ port, protocol }) => {
@@ -22,7 +22,7 @@ export function createPorts(place: Place, ports: number[]): Ports {
     const { url } = await place.server.json<{ url: string }>('POST', `${place.path}/ports/${port}/link`, {
       body: { expiresIn: LINK_LIFETIME },
     })
-    // The address at which this program reaches the server, whatever the server calls itself.
+    // The address at which this program reaches the server is used, whatever the server's own name for itself is.
     const [, path] = /(\/v1\/sandboxes\/.*)$/.exec(new URL(url).pathname) ?? []
     if (path === undefined) throw new Error('The server gave no link to the port.')
     const opened = new URL(`${place.server.baseUrl}${path}`)

@@ -12,20 +12,20 @@ type Command = Parameters<SandboxSession['spawn']>[0]
 export function createProcesses(place: Place): Pick<SandboxSession, 'run' | 'spawn'> {
   const start = async ({ command, workingDirectory, env, abortSignal }: Command): Promise<number> => {
     abortSignal?.throwIfAborted()
-    // Not aborted half-way: what has started could not be ended then.
+    // The request is not aborted half-way, because a started process could not be ended then.
     const { pid } = await place.server.json<{ pid: number }>('POST', `${place.path}/processes`, {
       body: {
         command,
         cwd: place.absolute(workingDirectory ?? place.defaultWorkingDirectory),
         ...(env && { envs: env }),
-        // Nothing is lost while it is read, and it goes on when this program has gone.
+        // With this, the process waits for its reader, so no output is lost, and it goes on when this program has gone.
         waitForReader: 'attached',
       },
     })
     return pid
   }
 
-  /** Kills the whole tree. A process that has ended, or a sandbox that has stopped, has nothing to kill. */
+  /** Kills the whole process tree. A process that has ended, or a stopped sandbox, needs nothing. */
   const kill = async (pid: number): Promise<void> => {
     try {
       await place.server.request('POST', `${place.path}/processes/${pid}/signal`, { body: { signal: 'SIGKILL' } })

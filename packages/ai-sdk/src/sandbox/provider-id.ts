@@ -1,2 +1,2 @@
-/** What the AI SDK calls this provider. */
+/** This provider's name in the AI SDK. */
 export const PROVIDER_ID = 'threadbox'

@@ -15,7 +15,7 @@ export type OnFirstCreate = NonNullable<CreateOptions['onFirstCreate']>
 export type ThreadboxSandboxProvider = Required<HarnessV1SandboxProvider>
 
 /**
- * Sandboxes of a threadbox server for the AI SDK's harnesses. Nothing is asked of the server before the first session.
+ * Makes a provider of sandboxes for the AI SDK's harnesses. No request is sent before the first session.
  *
  * @example
  * const sandbox = createThreadboxSandbox({ baseUrl: 'http://localhost:7070', apiKey: process.env.THREADBOX_API_KEY!, agent: 'coder' })
@@ -48,7 +48,7 @@ export function createThreadboxSandbox(settings: ThreadboxSandboxSettings): Thre
     const found = await findSandbox(server, await nameOfSession(sessionId), signal)
     if (!found) throw new ThreadboxError(`No sandbox has the session ${sessionId}.`, 404, 'sandbox_not_found')
     const session = await open(found.id, signal)
-    // One that has stopped is started again.
+    // This read starts a stopped sandbox.
     await session.readFile({ path: '/.threadbox-wake', ...(signal && { abortSignal: signal }) })
     return session
   }

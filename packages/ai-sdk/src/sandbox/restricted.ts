@@ -3,7 +3,7 @@ import { createFiles } from './files.ts'
 import type { Place } from './place.ts'
 import { createProcesses } from './processes.ts'
 
-/** Files and commands of a sandbox, and nothing that could stop it or change what it reaches. */
+/** A session with files and commands only: it cannot stop the sandbox or change its network. */
 export const createRestricted = (place: Place, ports: () => readonly number[]): SandboxSession => ({
   get description() {
     const opened = ports().join(', ')

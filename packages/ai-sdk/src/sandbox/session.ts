@@ -11,12 +11,12 @@ export interface SessionOptions {
   /** The sandbox's id. */
   id: string
   ports: number[]
-  /** False: the caller keeps the sandbox, so neither stop nor destroy does anything. */
+  /** When false, the caller keeps the sandbox: stop and destroy have no effect. */
   isOwned: boolean
   signal?: AbortSignal | undefined
 }
 
-/** A session on a sandbox that exists. One that has stopped is started by its first use. */
+/** Opens a session on an existing sandbox. Its first use starts a stopped sandbox. */
 export async function openSession(
   server: Server,
   { id, ports, isOwned, signal }: SessionOptions,

@@ -1,42 +1,48 @@
 import { createServer, type Server } from '../server.ts'
 
 interface Connection {
-  /** Where the server is, as `https://threadbox.example.com`. */
+  /** The server's address, such as `https://threadbox.example.com`. */
   baseUrl: string
   /** A key with the scope `sandboxes`; with `secrets` too, harnesses can keep their credentials out of the sandbox. */
   apiKey: string
   /**
-   * The ports inside that adapters may use; those with a bridge take the first one. Any port of a sandbox can be opened, so these are
-   * names for the adapters and no limit. Default: `[4000]`.
+   * The ports that adapters may use; an adapter with a bridge takes the first one. Any port of a sandbox can be opened, so this
+   * list is for adapters and not a limit. By default `[4000]`.
    */
   ports?: readonly number[]
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch
 }
 
-/** Where each session has a sandbox of its own. */
+/** Settings that give each session its own sandbox. */
 interface Created extends Connection {
-  /** The slug of the agent whose image, files, set-up, limits and rules the sandboxes have. Default: `echo`, which every server has. */
+  /**
+   * The slug of the agent whose image, files, set-up, limits and rules the sandboxes have. By default `echo`, which every server
+   * has.
+   */
   agent?: string
-  /** Variables, in place of the agent's of the same name. */
+  /** Variables, which replace the agent's of the same name. */
   envs?: Record<string, string>
-  /** Files by their absolute path, in place of the agent's of the same path. */
+  /** Files by absolute path, which replace the agent's of the same path. */
   files?: Record<string, string>
-  /** Commands after the agent's own set-up. */
+  /** Commands that run after the agent's own set-up. */
   setup?: readonly string[]
-  /** A sandbox goes when it was not used for so many milliseconds. Default: the agent's, else it stays until it is destroyed. */
+  /**
+   * After how many milliseconds without use a sandbox is removed. By default the agent's value, else the sandbox stays until it
+   * is destroyed.
+   */
   timeoutMs?: number
-  /** What the sandboxes may reach, beside the agent's own rules: both must allow. */
+  /** The hosts that the sandboxes may reach. The agent's own rules must allow them too. */
   networkAllowOut?: readonly string[]
   networkDenyOut?: readonly string[]
-  /** Secrets that the server puts into requests to the hosts that they are bound to, and that no sandbox has. */
+  /** Secrets that the server puts into requests to the hosts they are bound to. No sandbox has them. */
   secrets?: readonly object[]
   sandbox?: never
 }
 
-/** Where the caller has made the sandbox, and keeps it: it is neither stopped nor deleted. */
+/** Settings for a sandbox that the caller has made and keeps: it is neither stopped nor deleted. */
 interface Wrapped extends Connection {
-  /** Its id. */
+  /** The sandbox's id. */
   sandbox: string
 }
 

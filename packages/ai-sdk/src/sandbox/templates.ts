@@ -7,14 +7,14 @@ import type { OnFirstCreate } from './provider.ts'
 import { openSession } from './session.ts'
 import { DEFAULT_AGENT } from './settings.ts'
 
-/** How long another process that prepares the same is waited for. */
+/** How long to wait for another process that prepares the same template. */
 const PATIENCE_MS = 120_000
 const LOOK_EVERY_MS = 500
-/** A sandbox that is being prepared for so long was left behind by a process that died. */
+/** A template sandbox that is older than this was left behind by a process that died. */
 const LEFT_BEHIND_MS = 30 * 60_000
 
 /**
- * The name of the snapshot of an identity. It changes with the agent and with what the settings put on the disk, so that a new
+ * The name of a template's snapshot. It changes with the agent and with what the settings write to the disk, so that a new
  * version of the agent is prepared anew.
  */
 async function nameOfTemplate(
@@ -32,15 +32,15 @@ async function nameOfTemplate(
 interface Session {
   identity: string
   onFirstCreate: OnFirstCreate
-  /** Of the new sandbox. */
+  /** The name of the new sandbox. */
   name: string | undefined
   signal: AbortSignal | undefined
 }
 
 /**
- * Makes a sandbox that begins with what `onFirstCreate` prepared: once, in a sandbox of its own, whose snapshot all others begin with.
- * Of several processes one prepares, and the others wait. Undefined: there is no snapshot, since the backend takes none, or the
- * other process takes too long.
+ * Makes a sandbox that begins with what `onFirstCreate` prepared. It runs once, in a sandbox of its own, and all others begin
+ * with that one's snapshot. Of several processes one prepares, and the others wait. Undefined when there is no snapshot, because
+ * the backend takes none, or because the other process takes too long.
  */
 export async function createOfTemplate(
   server: Server,
@@ -72,14 +72,14 @@ export async function createOfTemplate(
 }
 
 interface Template {
-  /** The sandbox that is prepared. It goes when this is over. */
+  /** The name of the sandbox in which the template is prepared. It is removed afterwards. */
   template: string
   snapshot: string
   onFirstCreate: OnFirstCreate
   signal: AbortSignal | undefined
 }
 
-/** False: the backend takes no snapshots. */
+/** Returns false when the backend takes no snapshots. */
 async function prepare(server: Server, { template, snapshot, onFirstCreate, signal }: Template): Promise<boolean> {
   try {
     const session = await openSession(server, { id: template, ports: [], isOwned: true, signal })
