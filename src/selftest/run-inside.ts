@@ -13,6 +13,8 @@ export interface InsideOptions {
   environment?: Environment
   words?: readonly string[]
   cwd?: string
+  /** Exit codes of a program that was killed for what it tried: that is a refusal too. */
+  deaths?: readonly number[]
 }
 
 /**
@@ -22,7 +24,7 @@ export interface InsideOptions {
 export async function runInside(
   subject: Pick<Subject, 'environment' | 'hostDirectory' | 'secret' | 'peer' | 'signal'>,
   id: string,
-  { environment = subject.environment, words = [], cwd }: InsideOptions = {},
+  { environment = subject.environment, words = [], cwd, deaths = [] }: InsideOptions = {},
 ): Promise<readonly string[]> {
   const { signal } = subject
   if (!environment.executable) throw new Error(NOT_INSIDE)
@@ -34,12 +36,13 @@ export async function runInside(
   })
   const lines = stdout.split('\n').filter(line => line !== '')
   if (lines.at(-1) === END) return lines.slice(0, -1)
+  if (deaths.includes(exitCode)) return lines
   // What got through before it broke off is not lost.
   const why = `it did not come to its end (exit code ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`
   throw new Error([...lines, why].join('; '))
 }
 
-const NOT_INSIDE = 'This backend has no program of threadbox inside.'
+export const NOT_INSIDE = 'This backend has no program of threadbox inside.'
 
 /** What a program inside is told. The secret goes backwards, so that nothing in the sandbox has it as it is. */
 export const variablesOf = ({

@@ -62,12 +62,3 @@ function toWord(argument: number | bigint | NodeJS.TypedArray | null): number | 
 
 const nameOfErrno = (number: number): string =>
   Object.entries(constants.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
-
-const SIGCHLD = 17
-
-/** Makes a child by `clone` with these flags, which ends at once, and waits for its end. Throws CallError when none could be made. */
-export function cloneBriefly(flags: number): void {
-  const pid = syscall('clone', flags | SIGCHLD, 0, 0, 0, 0)
-  if (pid === 0) syscall('exit_group', 0)
-  syscall('wait4', pid, null, 0, null)
-}

@@ -1,0 +1,243 @@
+import { ptr } from 'bun:ffi'
+import {
+  closeSync,
+  constants,
+  linkSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { abstractAddress } from './peer.ts'
+import type { Attempt, Programs } from './program.ts'
+import { CallError, syscall } from './syscall.ts'
+
+const PTRACE_ATTACH = 16
+const PTRACE_SEIZE = 0x4206
+const CODE_ADDRESS = 0x40_0000n
+const GUEST_DIRECTORY = '/dev/.threadbox'
+const AF_UNIX = 1
+const SOCK_STREAM = 1
+const SOL_SOCKET = 1
+const SO_RCVTIMEO = 20
+const ANSWER_WITHIN_S = 2n
+const RESOURCES = 16
+const SIGKILL = 9
+const SIGSTOP = 19
+/** The soft limit is above the hard one: who may set it gets EINVAL, and nothing is changed. */
+const impossible = BigUint64Array.of(2n, 1n)
+
+/** Process 1 is the guest of threadbox, by which all else inside is started and killed. */
+export const guest: Programs = {
+  trace({ refused }) {
+    for (const pid of guestIds()) {
+      refused(`an attach to ${pid}`, () => syscall('ptrace', PTRACE_ATTACH, pid, 0, 0))
+      refused(`a seize of ${pid}`, () => syscall('ptrace', PTRACE_SEIZE, pid, 0, 0))
+    }
+  },
+  memory(attempt) {
+    const { refused } = attempt
+    const bytes = Buffer.alloc(64)
+    const here = BigUint64Array.of(BigInt(ptr(bytes)), 64n)
+    const there = BigUint64Array.of(CODE_ADDRESS, 64n)
+    refused('process_vm_readv', () => syscall('process_vm_readv', 1, here, 1, there, 1, 0))
+    // None of its bytes is written.
+    const nothing = BigUint64Array.of(CODE_ADDRESS, 0n)
+    refused('process_vm_writev', () => syscall('process_vm_writev', 1, here, 0, nothing, 1, 0))
+    refused('process_madvise', () => syscall('process_madvise', -1, here, 0, 0, 0))
+    refused('reading its memory', () => closeSync(openSync('/proc/1/mem', 'r')))
+    refused('writing its memory', () => closeSync(openSync('/proc/1/mem', 'r+')))
+  },
+  'files-in-proc'({ found }) {
+    for (const name of ['maps', 'environ', 'auxv', 'stack', 'syscall', 'exe', 'root', 'cwd', 'fd/0', 'fd/3']) {
+      if (isReadable(`/proc/1/${name}`)) found(`/proc/1/${name} can be read`)
+    }
+    for (const name of ['exe', 'cwd', 'root', ...namesIn('/proc/1/fd').map(name => `fd/${name}`)]) {
+      if (isLink(`/proc/1/${name}`)) found(`/proc/1/${name} can be followed`)
+    }
+  },
+  'settings-in-proc'({ refused }) {
+    for (const name of ['oom_score_adj', 'uid_map', 'gid_map', 'setgroups', 'clear_refs', 'coredump_filter', 'comm']) {
+      refused(`writing /proc/1/${name}`, () => closeSync(openSync(`/proc/1/${name}`, constants.O_WRONLY)))
+    }
+  },
+  descriptors({ refused }) {
+    refused('pidfd_getfd', () => {
+      const guest = syscall('pidfd_open', 1, 0)
+      try {
+        return syscall('pidfd_getfd', guest, 0, 0)
+      } finally {
+        syscall('close', guest)
+      }
+    })
+    refused('kcmp', () => syscall('kcmp', 1, process.pid, 0, 0, 0))
+  },
+  inherited({ found }) {
+    for (const name of readdirSync('/proc/self/fd').filter(name => Number(name) > 2)) {
+      const target = linkOf(`/proc/self/fd/${name}`)
+      if (/^socket:|^pipe:/.test(target) || (target.startsWith('/') && !/^\/(?:proc|dev)\//.test(target)))
+        found(`descriptor ${name} is ${target}`)
+    }
+  },
+  limits({ refused }) {
+    const { resource: mark } = findMark()
+    for (const task of ['1', ...namesIn('/proc/1/task')]) {
+      for (let resource = 0; resource < RESOURCES; resource++) {
+        if (resource === mark) continue
+        refused(`limit ${resource} of ${task}`, () => syscall('prlimit64', Number(task), resource, impossible, null))
+      }
+    }
+  },
+  'mark-of-guest'({ refused }) {
+    const { resource } = findMark()
+    for (const task of ['1', ...namesIn('/proc/1/task')]) {
+      refused(`the mark of ${task}`, () => syscall('prlimit64', Number(task), resource, impossible, null))
+    }
+  },
+  mark({ refused }) {
+    const { resource } = findMark()
+    const high = BigInt(resource) | (1n << 32n)
+    refused('setrlimit', () => syscall('setrlimit', resource, impossible))
+    refused('setrlimit behind a high bit', () => syscall('setrlimit', high, impossible))
+    refused('prlimit', () => syscall('prlimit64', 0, resource, impossible, null))
+    refused('prlimit by its own id', () => syscall('prlimit64', process.pid, resource, impossible, null))
+    refused('prlimit behind a high bit', () => syscall('prlimit64', 0, high, impossible, null))
+  },
+  /** Gives process 1 another mark again and again, until it is killed. */
+  race() {
+    const { resource } = findMark()
+    const mark = new BigUint64Array(2)
+    console.log('racing')
+    for (;;) {
+      try {
+        syscall('prlimit64', 1, resource, null, mark)
+        mark[0] = 5n
+        syscall('prlimit64', 1, resource, mark, null)
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error
+      }
+    }
+  },
+  kill() {
+    // Linux keeps these two from any process 1, the host's too.
+    for (const signal of [SIGSTOP, SIGKILL]) {
+      try {
+        syscall('kill', 1, signal)
+        for (const task of namesIn('/proc/1/task')) syscall('tgkill', 1, Number(task), signal)
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error
+      }
+    }
+  },
+  executable({ refused }) {
+    for (const path of [GUEST_DIRECTORY, ...below(GUEST_DIRECTORY)]) {
+      refused(`a file made in ${path}`, () => {
+        closeSync(openSync(join(path, 'made'), 'wx'))
+        unlinkSync(join(path, 'made'))
+      })
+      refused(`writing ${path}`, () => closeSync(openSync(path, constants.O_WRONLY)))
+      refused(`a link to ${path}`, () => linkSync(path, 'linked'))
+      // To its own name: where it is not refused, nothing happens.
+      if (path !== GUEST_DIRECTORY) refused(`a rename of ${path}`, () => renameSync(path, path))
+    }
+  },
+  socket(attempt) {
+    for (const name of abstractNames()) speak(attempt, name)
+  },
+  /** Says the ids of the processes that have the word in their command line. */
+  find({ found, words: [word = ''] }) {
+    for (const pid of namesIn('/proc').filter(name => /^\d+$/.test(name) && Number(name) !== process.pid)) {
+      if (contentOf(`/proc/${pid}/cmdline`).includes(word)) found(pid)
+    }
+  },
+  /** Says the ids of the guest's threads. */
+  threads({ found }) {
+    for (const id of namesIn('/proc/1/task')) found(id)
+  },
+}
+
+/** Process 1 and what is between it and this process. */
+function guestIds(): readonly number[] {
+  return [1, ...namesIn('/proc/1/task').map(Number).slice(1, 3)]
+}
+
+/** The limit that the guest marks processes with: the value of no other is so high and yet is one. */
+function findMark(): { resource: number } {
+  const limits = contentOf('/proc/self/limits').split('\n')
+  const isMark = (name: string) =>
+    limits.some(line => line.startsWith(name) && !line.slice(name.length).trim().startsWith('unlimited'))
+  if (isMark('Max file locks')) return { resource: 10 }
+  if (isMark('Max resident set')) return { resource: 5 }
+  throw new Error('this process has no mark')
+}
+
+/** Says so when an answer comes to what is no token of the guest. */
+function speak({ found }: Attempt, name: string): void {
+  const address = abstractAddress(name)
+  const answer = Buffer.alloc(1)
+  for (const said of [Buffer.alloc(64, 'x'), Buffer.alloc(13), Buffer.from('x')]) {
+    const socket = syscall('socket', AF_UNIX, SOCK_STREAM, 0)
+    try {
+      syscall('setsockopt', socket, SOL_SOCKET, SO_RCVTIMEO, BigInt64Array.of(ANSWER_WITHIN_S, 0n), 16)
+      syscall('connect', socket, address, address.byteLength)
+      syscall('write', socket, said, said.byteLength)
+      if (syscall('read', socket, answer, 1) > 0) found(`the socket @${name} answers`)
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error
+    } finally {
+      syscall('close', socket)
+    }
+  }
+}
+
+const abstractNames = (): readonly string[] =>
+  contentOf('/proc/net/unix')
+    .split('\n')
+    .flatMap(line => line.split(' ').at(-1)?.split('@')[1] ?? [])
+    .concat('threadbox')
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+  } catch {
+    return []
+  }
+}
+
+const below = (directory: string): readonly string[] =>
+  readdirSync(directory, { recursive: true, encoding: 'utf8' }).map(name => join(directory, name))
+
+function isReadable(path: string): boolean {
+  return contentOf(path).length > 0
+}
+
+function isLink(path: string): boolean {
+  return linkOf(path) !== ''
+}
+
+/** Empty for what may not be followed. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+/** The beginning; empty for what may not be read. */
+function contentOf(path: string): string {
+  try {
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const bytes = Buffer.alloc(65_536)
+      return bytes.toString('latin1', 0, readSync(file, bytes))
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    return ''
+  }
+}
