@@ -101,6 +101,27 @@ export function describeDirect(what: string, open: typeof openTestSandbox): void
       expect(said).toBe('True\nECONNREFUSED\n')
     })
 
+    test('a flood of connections, or of questions, takes a bounded part of the machine’s memory, regression', async () => {
+      const said = await python([
+        'count = lambda: int(open("/proc/sys/net/netfilter/nf_conntrack_count").read())',
+        'def show(perSecond, before, began):',
+        '  made = count() - before; bound = 2000 + perSecond * (time.monotonic() - began)',
+        '  print(100 < made < bound * 1.1 + 100)',
+        'before = count(); began = time.monotonic()',
+        'for i in range(20000):',
+        '  s = socket.socket(); s.setblocking(False); s.connect_ex(("203.0.113.5", 1024 + i)); s.close()',
+        'show(500, before, began); before = count(); began = time.monotonic()',
+        'for i in range(20000):',
+        '  s = socket.socket(type=socket.SOCK_DGRAM)',
+        '  try: s.sendto(b"x" * 20, ("203.0.113.5", 53))',
+        '  except PermissionError: pass',
+        '  s.close()',
+        'show(1000, before, began)',
+        's = socket.create_connection(("203.0.113.5", 5432), 30); print(s.recv(100).decode())',
+      ])
+      expect(said).toBe('True\nTrue\n203.0.113.5 5432: \n')
+    })
+
     /** Sends bytes to the kernel over netlink, and prints the name of the first error. */
     const toKernel = (protocol: number, hex: string) => [
       `k = socket.socket(16, socket.SOCK_RAW, ${protocol}); k.settimeout(30); k.sendto(bytes.fromhex("${hex}"), (0, 0))`,

@@ -36,6 +36,7 @@ const HEADER_BYTES = 16
 export const u8 = (value: number): Uint8Array => Uint8Array.of(value)
 export const be16 = (value: number): Uint8Array => Uint8Array.of(value >> 8, value)
 export const be32 = (value: number): Uint8Array => Uint8Array.of(value >> 24, value >> 16, value >> 8, value)
+export const be64 = (value: number): Uint8Array => Buffer.concat([be32(Math.floor(value / 2 ** 32)), be32(value)])
 export const le32 = (value: number): Uint8Array => Uint8Array.of(value, value >> 8, value >> 16, value >> 24)
 export const text = (value: string): Uint8Array => Buffer.from(`${value}\0`)
 

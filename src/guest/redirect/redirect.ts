@@ -1,6 +1,6 @@
 import { exchange, type NetlinkRefusal, type NetlinkSocket } from './netlink.ts'
 import { loopbackUp, wayOf4, wayOf6 } from './routes.ts'
-import { newRules, rulesAnew, untrackedRules } from './rules.ts'
+import { newRules, paceOfConnections, rulesAnew, untrackedRules } from './rules.ts'
 
 /**
  * Has what programs in a network connect to arrive at its own loopback, by the kernel's own means. It may be done again at any
@@ -12,6 +12,7 @@ export function redirectNetwork(sockets: { route: NetlinkSocket; netfilter: Netl
   const areThere = refusals.some(({ code }) => code === 'EEXIST')
   assertTaken(areThere ? exchange(sockets.netfilter, rulesAnew) : refusals)
   exchange(sockets.netfilter, untrackedRules)
+  exchange(sockets.netfilter, paceOfConnections)
   assertTaken(exchange(sockets.route, [loopbackUp]))
   // A network may have no IPv6: then nothing of it leaves, as before.
   for (const step of wayOf6) if (exchange(sockets.route, [step]).length > 0) break

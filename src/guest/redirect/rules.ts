@@ -3,6 +3,7 @@ import {
   attribute,
   be16,
   be32,
+  be64,
   type NetlinkMessage,
   NLM_F_ACK,
   NLM_F_APPEND,
@@ -19,15 +20,19 @@ const [BATCH_BEGIN, BATCH_END] = [0x10, 0x11]
 const [NEWTABLE, DELTABLE, NEWCHAIN, NEWRULE] = [0, 2, 3, 6].map(type => (NFNL_SUBSYS_NFTABLES << 8) | type)
 const [NFPROTO_UNSPEC, NFPROTO_INET, NFPROTO_IPV4, NFPROTO_IPV6] = [0, 1, 2, 10]
 const NF_INET_LOCAL_OUT = 3
-const [PRIORITY_RAW, PRIORITY_NAT, PRIORITY_FILTER] = [-300, -100, 0]
+/** The kernel remembers a connection from -200 on. */
+const [PRIORITY_RAW, PRIORITY_PACE, PRIORITY_NAT, PRIORITY_FILTER] = [-300, -299, -100, 0]
 const [VERDICT_REGISTER, REGISTER] = [0, 1]
-const NF_ACCEPT = 1
+const [NF_DROP, NF_ACCEPT] = [0, 1]
 const EQUAL = 0
 const [META_NFPROTO, META_L4PROTO] = [15, 16]
 const [NETWORK_HEADER, TRANSPORT_HEADER] = [1, 2]
 const [ICMP, TCP, UDP, ICMP_6] = [1, 6, 17, 58]
 const [REJECT_TCP_RESET, REJECT_ICMPX] = [1, 2]
 const [PORT_UNREACHABLE, ADMIN_PROHIBITED] = [1, 3]
+
+const [TCP_SYN, TCP_ACK] = [2, 16]
+const [LIMIT_PACKETS, LIMIT_INVERTED] = [0, 1]
 
 type Expression = Uint8Array
 
@@ -49,17 +54,38 @@ const redirectTo = (port: number): Expression[] => [
   expression('immediate', attribute(1, be32(REGISTER)), nested(2, attribute(1, be16(port)))),
   expression('redir', attribute(1, be32(REGISTER))),
 ]
-const accept = expression(
-  'immediate',
-  attribute(1, be32(VERDICT_REGISTER)),
-  nested(2, nested(2, attribute(1, be32(NF_ACCEPT)))),
-)
+const verdict = (code: number) =>
+  expression('immediate', attribute(1, be32(VERDICT_REGISTER)), nested(2, nested(2, attribute(1, be32(code)))))
+const [drop, accept] = [verdict(NF_DROP), verdict(NF_ACCEPT)]
 const reject = (type: number, code: number) => expression('reject', attribute(1, be32(type)), attribute(2, u8(code)))
 
 const version = (protocol: number) => [meta(META_NFPROTO), equals(u8(protocol))]
 const transport = (protocol: number) => [meta(META_L4PROTO), equals(u8(protocol))]
 const fromPort = (port: number) => [payload(TRANSPORT_HEADER, 0, 2), equals(be16(port))]
 const toPort = (port: number) => [payload(TRANSPORT_HEADER, 2, 2), equals(be16(port))]
+/** A connection begins: of its flags SYN is set, and ACK is not. */
+const begins = [
+  payload(TRANSPORT_HEADER, 13, 1),
+  expression(
+    'bitwise',
+    attribute(1, be32(REGISTER)),
+    attribute(2, be32(REGISTER)),
+    attribute(3, be32(1)),
+    nested(4, attribute(1, u8(TCP_SYN | TCP_ACK))),
+    nested(5, attribute(1, u8(0))),
+  ),
+  equals(u8(TCP_SYN)),
+]
+/** Matches what is more than so many packets a second, after a burst of packets. */
+const moreThan = (perSecond: number, burst: number) =>
+  expression(
+    'limit',
+    attribute(1, be64(perSecond)),
+    attribute(2, be64(1)),
+    attribute(3, be32(burst)),
+    attribute(4, be32(LIMIT_PACKETS)),
+    attribute(5, be32(LIMIT_INVERTED)),
+  )
 const LOOPBACK_6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
 /** The first bytes of where an IPv4 packet goes, and all of where an IPv6 one does. */
 const to4 = (bytes: Uint8Array) => [
@@ -97,6 +123,16 @@ const rawRules = [
     [...match, ...transport(TCP), reject(REJECT_TCP_RESET, 0)],
     [...match, reject(REJECT_ICMPX, ADMIN_PROHIBITED)],
   ]),
+]
+
+/**
+ * What the kernel remembers of a sandbox takes memory of the machine, for two minutes after a connection has ended. So fewer than
+ * 100,000 are remembered at a time. A program tries again by itself when the first packet of its connection is lost.
+ */
+const paceRules = [
+  ...staysInside,
+  [...transport(TCP), ...begins, moreThan(500, 2000), drop],
+  [...transport(UDP), moreThan(1000, 2000), drop],
 ]
 
 const natRules = [
@@ -180,5 +216,8 @@ export const newRules = change(table(NEWTABLE, NLM_F_CREATE | NLM_F_EXCL), ...re
 /** The same in place of rules of ours, which another version may have made. The kernel waits for readers of those: 15 ms were seen. */
 export const rulesAnew = change(table(DELTABLE, 0), table(NEWTABLE, NLM_F_CREATE), ...redirecting)
 
-/** To be added to either. Not every kernel has what it needs, and all else works without it. */
+/** Each to be added to either. Not every kernel has what it needs, and all else works without it. */
 export const untrackedRules = change(...raw)
+export const paceOfConnections = change(
+  ...chain({ name: 'pace', type: 'filter', priority: PRIORITY_PACE, rules: paceRules }),
+)
