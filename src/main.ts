@@ -43,6 +43,8 @@ async function runCommand(args: readonly string[]): Promise<number> {
       return 0
     case 'doctor':
       return (await (await import('./cli/doctor.ts')).doctor(given)) ? 0 : 1
+    case 'selftest':
+      return await (await import('./cli/selftest/selftest.ts')).selftest(given)
     case 'bench':
       return await (await import('./cli/bench/bench.ts')).bench(given)
     case 'strays':

@@ -45,5 +45,5 @@ export const commands: readonly Command[] = [
   { name: 'tools', help: "runs an agent's own tools inside a sandbox", examples: [], isInternal: true },
   { name: 'probe', help: 'tries to get out of a sandbox; selftest starts it inside', examples: [], isInternal: true },
   { name: 'bench-peer', help: 'the bare server that bench compares with', examples: [], isInternal: true },
-  { name: 'guard', help: 'cleans up after a killed run, exec or bench', examples: [], isInternal: true },
+  { name: 'guard', help: 'cleans up after a killed run, exec, bench or selftest', examples: [], isInternal: true },
 ]

@@ -31,8 +31,10 @@ export interface SelftestedBackend {
   runtime?: string
   /** Absent when no sandbox was made. */
   isolation?: Isolation
-  /** Why it was not tried. Absent when it was. */
+  /** Its checks failed, and it was not tried: what is missing. */
   notReady?: string
+  /** Why it could not be tried, though its checks hold. */
+  failed?: string
   probes: readonly ProbeResult[]
   /** Milliseconds. */
   ms: number

@@ -96,6 +96,7 @@ const endpoints: [string, string, object?][] = [
   ['DELETE', '/v1/mcp'],
   ['GET', '/v1/server'],
   ['GET', '/v1/server/checks'],
+  ['GET', '/v1/server/selftest'],
   ['GET', '/v1/session'],
   ['DELETE', '/v1/session'],
   ['GET', '/v1/sessions'],

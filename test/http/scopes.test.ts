@@ -86,6 +86,7 @@ test('every route is for some scope, and these are for admin alone', async () =>
     'GET /v1/keys',
     'GET /v1/server',
     'GET /v1/server/checks',
+    'GET /v1/server/selftest',
     'GET /v1/sessions',
     'GET /v1/webhooks',
     'GET /v1/webhooks/x',

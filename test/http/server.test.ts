@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { useApp } from '../support/app.ts'
 import { codeOf } from '../support/client.ts'
 
@@ -34,10 +35,30 @@ test('and what its backend needs', async () => {
   }
 })
 
-test('another team and a token see neither', async () => {
+test('another team and a token see none of it', async () => {
   const { token } = (await app.ask('POST', '/v1/tokens', {})).body
   for (const key of [token, app.foreignKey]) {
-    for (const path of ['/v1/server', '/v1/server/checks'])
+    for (const path of ['/v1/server', '/v1/server/checks', '/v1/server/selftest'])
       expect(codeOf(await app.ask('GET', path, undefined, { key }))).toBe('403 forbidden')
+  }
+})
+
+test('the last result of the selftest is shown, and none where the file is not one', async () => {
+  const shown = async () => (await app.ask('GET', '/v1/server/selftest')).body.selftest
+  expect(await shown()).toBeNull()
+  const path = join(app.runtime.config.dataDirectory, 'selftest.json')
+  const probe = { id: 'mounts/bind', area: 'mounts', tried: 'a', meaning: 'b', outcome: 'leaked', found: ['c'], ms: 1 }
+  const backend = { backend: 'nsjail', isolation: 'namespaces', ms: 2, probes: [probe] }
+  const report = { version: '1.0.0', startedAt: '2026-11-23T00:00:00.000Z', ms: 3, isRoot: true, backends: [backend] }
+  await Bun.write(path, JSON.stringify(report))
+  expect(await shown()).toEqual(report)
+  await Bun.write(
+    path,
+    JSON.stringify({ ...report, backends: [{ ...backend, probes: [{ ...probe, outcome: 'x' }] }, 7] }),
+  )
+  expect(await shown()).toEqual({ ...report, backends: [{ ...backend, probes: [] }] })
+  for (const text of ['', '{}', '[', JSON.stringify({ ...report, ms: '3' })]) {
+    await Bun.write(path, text)
+    expect(await shown()).toBeNull()
   }
 })

@@ -1,5 +1,5 @@
 import { partNames } from '../bench/rows.ts'
-import { json, place } from '../common-flags.ts'
+import { json, place, verbose } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
 /** Commands for the server on this machine. */
@@ -16,6 +16,21 @@ export const serverCommands: readonly Command[] = [
     help: 'check what the server needs, and show what is missing',
     settings: 'all',
     examples: ['threadbox doctor', 'threadbox doctor --backend docker'],
+  },
+  {
+    name: 'selftest',
+    operands: '[BACKEND…]',
+    help: 'try to get out of sandboxes of this machine, and show what held',
+    more: `It tests every backend that is ready here, or those that are named, with sandboxes of its own; nothing of them is left, and a \
+server that runs is not touched. A server on the same --data-dir shows the last result. Exit code: 0 when all held, 1 when something got \
+through, 2 for a mistake in the flags, 3 when something could not be tried.`,
+    flags: [{ name: 'area', value: 'AREA', help: 'the probes of one area alone: see docs/selftest.md' }, json, verbose],
+    settings: 'all',
+    examples: [
+      'sudo threadbox selftest',
+      'threadbox selftest nsjail --json',
+      'sudo threadbox selftest docker --docker-runtime runsc',
+    ],
   },
   {
     name: 'bench',

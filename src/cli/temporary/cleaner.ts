@@ -44,6 +44,7 @@ export async function guard(): Promise<void> {
   // The parent was killed before it had made anything.
   if (last === DONE || first === '') return
   const order = parseOrder(first)
+  if (order.beside !== undefined) await rm(order.beside, { recursive: true, force: true })
   for (let tries = 1, looks = 0; existsSync(order.dataDirectory); tries++) {
     try {
       killServer(order.dataDirectory)
@@ -57,8 +58,10 @@ export async function guard(): Promise<void> {
 }
 
 function parseOrder(line: string): CleanupOrder {
-  const { dataDirectory, settings } = objectOf(parseJson(line)) ?? {}
-  const isDirectory = typeof dataDirectory === 'string' && isAbsolute(dataDirectory)
-  if (!isDirectory || !Array.isArray(settings)) throw new Error('run, exec and bench start the guard')
-  return { dataDirectory, settings: settings.map(String) }
+  const { dataDirectory, settings, beside } = objectOf(parseJson(line)) ?? {}
+  if (!isPath(dataDirectory) || !Array.isArray(settings))
+    throw new Error('run, exec, bench and selftest start the guard')
+  return { dataDirectory, settings: settings.map(String), ...(isPath(beside) && { beside }) }
 }
+
+const isPath = (value: unknown): value is string => typeof value === 'string' && isAbsolute(value)

@@ -5,6 +5,8 @@ import { loadPlugins } from '../../start/load-plugins.ts'
 export interface CleanupOrder {
   dataDirectory: string
   settings: readonly string[]
+  /** Another directory that goes with it. */
+  beside?: string
 }
 
 /** Destroys every environment of a data directory, where no server runs. Returns how many there were. */

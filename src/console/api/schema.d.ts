@@ -1015,6 +1015,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/server/selftest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The last result of `threadbox selftest` on this server
+         * @description For keys of the team `default`. Null when there is none.
+         */
+        get: operations["getSelftest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks": {
         parameters: {
             query?: never;
@@ -2338,6 +2358,44 @@ export interface components {
             remedy?: string;
             /** @description It is about sandboxes of this class alone, which cannot be made while it fails. */
             isolation?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        Selftest: {
+            version: string;
+            /** Format: date-time */
+            startedAt: string;
+            ms: number;
+            /** @description It ran as root, who can confine more than an ordinary user can. */
+            isRoot: boolean;
+            backends: ({
+                backend: string;
+                /** @description The engine's, on docker. */
+                runtime?: string;
+                isolation?: string;
+                /** @description It was not tried: what its checks lack. */
+                notReady?: string;
+                /** @description Why it could not be tried. */
+                failed?: string;
+                ms: number;
+                probes: ({
+                    /** @description The area and a name, as `mounts/bind`. */
+                    id: string;
+                    area: string;
+                    tried: string;
+                    /** @description What follows where it does not hold. */
+                    meaning: string;
+                    /** @description `held`, `leaked`, `untried` or `excused`. */
+                    outcome: string;
+                    /** @description What got through, or why it was not tried. */
+                    found: string[];
+                    ms: number;
+                } & {
+                    [key: string]: unknown;
+                })[];
+            } & {
+                [key: string]: unknown;
+            })[];
         } & {
             [key: string]: unknown;
         };
@@ -4876,6 +4934,30 @@ export interface operations {
                 content: {
                     "application/json": {
                         checks: components["schemas"]["Check"][];
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getSelftest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        selftest: components["schemas"]["Selftest"] | null;
                     } & {
                         [key: string]: unknown;
                     };

@@ -4,11 +4,13 @@ import { once } from '../../async/once.ts'
 import { getTeamName } from '../../db/teams.ts'
 import { ApiError } from '../../errors.ts'
 import { classesOf } from '../../model/isolation.ts'
+import type { SelftestReport } from '../../model/selftest.ts'
 import type { Backend, Check } from '../../plugin-api/index.ts'
 import { assertKey, type Caller } from '../access/caller.ts'
 import { DEFAULT_TEAM } from '../access/teams.ts'
 import type { Runtime } from '../runtime.ts'
 import { ofServer } from './checks-of-backends.ts'
+import { findSelftest } from './selftest-file.ts'
 
 const KB = 1024
 
@@ -69,6 +71,12 @@ export async function checkServer(runtime: Runtime, caller: Caller): Promise<Che
     }),
   )
   return tried.flat()
+}
+
+/** The last result of `threadbox selftest` on this data directory; null when there is none. Throws forbidden. */
+export async function getLastSelftest(runtime: Runtime, caller: Caller): Promise<SelftestReport | null> {
+  assertOperator(runtime, caller)
+  return (await findSelftest(runtime.config.dataDirectory)) ?? null
 }
 
 async function tryOnce(backend: Backend): Promise<Check[]> {

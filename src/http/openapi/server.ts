@@ -57,6 +57,37 @@ const Check = Type.Object(
   { title: 'Check' },
 )
 
+const Selftest = Type.Object(
+  {
+    version: Type.String(),
+    startedAt: Timestamp,
+    ms: Type.Number(),
+    isRoot: Type.Boolean({ description: 'It ran as root, who can confine more than an ordinary user can.' }),
+    backends: Type.Array(
+      Type.Object({
+        backend: Type.String(),
+        runtime: Type.Optional(Type.String({ description: "The engine's, on docker." })),
+        isolation: Type.Optional(Type.String()),
+        notReady: Type.Optional(Type.String({ description: 'It was not tried: what its checks lack.' })),
+        failed: Type.Optional(Type.String({ description: 'Why it could not be tried.' })),
+        ms: Type.Number(),
+        probes: Type.Array(
+          Type.Object({
+            id: Type.String({ description: 'The area and a name, as `mounts/bind`.' }),
+            area: Type.String(),
+            tried: Type.String(),
+            meaning: Type.String({ description: 'What follows where it does not hold.' }),
+            outcome: Type.String({ description: '`held`, `leaked`, `untried` or `excused`.' }),
+            found: Type.Array(Type.String(), { description: 'What got through, or why it was not tried.' }),
+            ms: Type.Number(),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'Selftest' },
+)
+
 export const serverOperations: Operations = {
   'GET /v1/server': {
     id: 'getServer',
@@ -70,6 +101,13 @@ export const serverOperations: Operations = {
     summary: "Tries what the server's backends need",
     tag: 'Server',
     answers: { 200: answer(Type.Object({ checks: Type.Array(Check) })) },
+  },
+  'GET /v1/server/selftest': {
+    id: 'getSelftest',
+    summary: 'The last result of `threadbox selftest` on this server',
+    tag: 'Server',
+    description: 'For keys of the team `default`. Null when there is none.',
+    answers: { 200: answer(Type.Object({ selftest: nullable(Selftest) })) },
   },
   'GET /metrics': {
     id: 'readMetrics',
