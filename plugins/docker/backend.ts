@@ -64,7 +64,8 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const create = async (spec: EnvironmentSpec, installation: Installation) => {
     const { id, limits, onProgress, snapshot } = spec
     try {
-      const kept = snapshot !== undefined && (await findDockerSnapshot(engine, dataDirectory, snapshot))
+      const wanted = snapshot !== undefined && { dataId: installation.dataId, snapshotId: snapshot }
+      const kept = wanted && (await findDockerSnapshot(engine, dataDirectory, wanted))
       const image = kept || (spec.image ?? options.image)
       const runtime = kept ? kept.runtime : pickRuntime(runtimes, spec)
       const dependencies = { ...installation, engine, images, engineLimits }

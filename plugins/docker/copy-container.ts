@@ -80,7 +80,8 @@ export async function describeContainer(engine: DockerEngine, container: string)
   }
 }
 
-async function assertRoom(to: string, bytes: number): Promise<void> {
+/** Throws when the disk has no room for a copy of so many bytes. */
+export async function assertRoom(to: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(join(to, '..'))
   const needed = bytes + SPARE_BYTES
   if (bavail * bsize < needed) throw new Error(`its copy needs ${Math.ceil(needed / 1_000_000)} MB of free disk`)
@@ -147,7 +148,8 @@ async function removeDeadCopies(engine: DockerEngine): Promise<void> {
   }
 }
 
-async function save(bytes: ReadableStream<Uint8Array>, path: string): Promise<void> {
+/** Writes a new file. */
+export async function save(bytes: ReadableStream<Uint8Array>, path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {
     for await (const piece of bytes) await file.writeFile(piece)

@@ -22,7 +22,8 @@ export const copyFiles = (volumes: number): string[] => [
   ...Array.from({ length: volumes }, (_, index) => toVolumeFile(index)),
 ]
 
-const copiesDirectory = (dataDirectory: string) => join(dataDirectory, 'docker')
+/** Where a restore puts copies of containers. */
+export const copiesDirectory = (dataDirectory: string) => join(dataDirectory, 'docker')
 export const directoryOf = (dataDirectory: string, id: string) => join(copiesDirectory(dataDirectory), id)
 
 /** Ids of sandboxes that a restore has brought, and no container was made of yet. */

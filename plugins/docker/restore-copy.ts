@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readTar } from '../../src/disk/read-tar.ts'
 import { ApiError } from '../../src/errors.ts'
 import { objectOf, objectsOf } from '../../src/read/json.ts'
 import type { EngineLimits } from './available-limits.ts'
@@ -11,6 +10,7 @@ import { unavailable } from './failure.ts'
 import { type ContainerContext, keepContainer } from './keep-container.ts'
 import { directoryOf, hasCopy, readCopy, toVolumeFile } from './kept-copy.ts'
 import { type CreatedWith, labels } from './labels.ts'
+import { loadImage } from './load-image.ts'
 import { removeContainer } from './remove-container.ts'
 
 const LOADED_WITHIN_MS = 3_600_000
@@ -63,7 +63,7 @@ async function restoreContainer(
   const directory = directoryOf(dataDirectory, id)
   const copy = await readCopy(directory)
   await removeUnfinished(engine, id, dataId)
-  const imageId = await load(engine, join(directory, 'image.tar'))
+  const imageId = await loadImage(engine, join(directory, 'image.tar'))
   const createdWith: CreatedWith = {
     ...copy.createdWith,
     hasOwnImage: true,
@@ -96,28 +96,4 @@ async function removeUnfinished(engine: DockerEngine, id: string, dataId: string
     )
   }
   await removeContainer(engine, containerName(id))
-}
-
-/** Resolves to the id of the image. */
-async function load(engine: DockerEngine, path: string): Promise<string> {
-  await assertNameless(path)
-  const archive = Bun.file(path).stream()
-  const answer = await engine.stream('POST', '/images/load', { archive, query: { quiet: 'true' } })
-  const text = await new Response(answer).text()
-  const [, id] = /Loaded image(?: ID)?: (sha256:[0-9a-f]{64})/.exec(text) ?? []
-  if (id === undefined) throw new Error(`the engine did not load the image: ${text.slice(0, 500)}`)
-  return id
-}
-
-/** An image with a name would take that name from another image of the engine. */
-async function assertNameless(path: string): Promise<void> {
-  for await (const { name, body } of readTar(Bun.file(path).stream())) {
-    if (!['manifest.json', 'index.json', 'repositories'].includes(name.replace(/^\.\//, ''))) continue
-    const pieces: Buffer[] = []
-    for await (const piece of body) pieces.push(piece)
-    const text = Buffer.concat(pieces).toString('utf8')
-    if (name.endsWith('repositories') || /"RepoTags":\s*\[\s*"|image\.name|ref\.name/.test(text)) {
-      throw new Error('the image of the backup has a name, which none of threadbox has')
-    }
-  }
 }

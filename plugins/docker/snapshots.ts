@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createKeyedLock } from '../../src/async/lock.ts'
 import { syncTree } from '../../src/disk/lasting-files.ts'
 import { ApiError } from '../../src/errors.ts'
-import { isSafeId } from '../../src/guest/host/guest-backend.ts'
 import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
 import type { Snapshots, TakenSnapshot } from '../../src/plugin-api/index.ts'
 import { containerName, ENVIRONMENT_VARIABLE } from './container.ts'
@@ -15,19 +15,12 @@ import { isConflict, isMissing, unavailable } from './failure.ts'
 import { findImage } from './image.ts'
 import { type KeptCopy, readCopy, toVolumeFile } from './kept-copy.ts'
 import { labels } from './labels.ts'
+import { loadImage } from './load-image.ts'
 import { isolationOf } from './runtime.ts'
+import { IMAGE_FILE, imageOf, snapshotDirectory, snapshotsDirectory, tagOf } from './snapshot-names.ts'
 
-/** Images of snapshots have a name of this repository, with the id as the tag. */
-const REPOSITORY = 'threadbox-snapshot'
 const DRAFT_PREFIX = '.draft-'
-
-const parentOf = (dataDirectory: string) => join(dataDirectory, 'docker-snapshots')
-const imageOf = (snapshotId: string) => `${REPOSITORY}:${snapshotId}`
-
-function directoryOf(dataDirectory: string, snapshotId: string): string {
-  if (!isSafeId(snapshotId)) throw new Error('the id of the snapshot is not safe as a file name')
-  return join(parentOf(dataDirectory), snapshotId)
-}
+const loadInTurn = createKeyedLock()
 
 /**
  * Snapshots as images of an engine, which containers share; what an image does not have, the volumes that it declares, is packed in
@@ -40,7 +33,7 @@ export const createDockerSnapshots = (
 ): Snapshots => ({
   async take(environmentId, snapshotId, signal) {
     const { dataId } = await prepare()
-    const draft = join(parentOf(dataDirectory), `${DRAFT_PREFIX}${process.pid}-${crypto.randomUUID()}`)
+    const draft = join(snapshotsDirectory(dataDirectory), `${DRAFT_PREFIX}${process.pid}-${crypto.randomUUID()}`)
     const container = containerName(environmentId)
     try {
       signal?.throwIfAborted()
@@ -49,7 +42,7 @@ export const createDockerSnapshots = (
       const { frozenMs } = await whileMarked(dataDirectory, environmentId, () =>
         freezeContainer(engine, container, described, {
           to: draft,
-          query: { repo: REPOSITORY, tag: snapshotId },
+          query: tagOf(dataId, snapshotId),
           config: toConfig(described, dataId),
         }),
       )
@@ -57,39 +50,49 @@ export const createDockerSnapshots = (
       const { createdWith, env, volumes, writtenBytes: bytes } = described
       await writeFile(join(draft, 'container.json'), JSON.stringify({ createdWith, env, volumes } satisfies KeptCopy))
       await syncTree(draft)
-      await rename(draft, directoryOf(dataDirectory, snapshotId))
+      await rename(draft, snapshotDirectory(dataDirectory, snapshotId))
       return { frozenMs, method: 'copy', forkMethod: 'layers', bytes } satisfies TakenSnapshot
     } catch (error) {
       await rm(draft, { recursive: true, force: true })
-      await removeImage(engine, snapshotId)
+      await removeImage(engine, imageOf(dataId, snapshotId))
       throw signal?.aborted ? error : unavailable('The snapshot could not be taken', error)
     }
   },
   async isolationOf(snapshotId) {
-    const directory = directoryOf(dataDirectory, snapshotId)
+    const directory = snapshotDirectory(dataDirectory, snapshotId)
     if (!existsSync(directory)) throw noFiles()
     return isolationOf((await readCopy(directory)).createdWith.runtime)
   },
   async remove(snapshotId) {
-    const directory = directoryOf(dataDirectory, snapshotId)
+    const { dataId } = await prepare()
+    const directory = snapshotDirectory(dataDirectory, snapshotId)
     await removeDrafts(dataDirectory)
-    // The engine keeps an image that containers or other snapshots are made of.
-    if (!(await removeImage(engine, snapshotId))) return false
-    await rm(directory, { recursive: true, force: true })
-    return true
+    return await loadInTurn(directory, async () => {
+      // The engine keeps an image that containers or other snapshots are made of.
+      if (!(await removeImage(engine, imageOf(dataId, snapshotId)))) return false
+      await rm(directory, { recursive: true, force: true })
+      return true
+    })
   },
 })
 
 const noFiles = () => new ApiError('not_found', 'The snapshot has no files any more.')
 
-/** Finds what a container made from a snapshot begins with. Throws not_found. */
+/** Finds what a container made from a snapshot begins with. Gives the engine what a restore has brought. Throws not_found. */
 export async function findDockerSnapshot(
   engine: DockerEngine,
   dataDirectory: string,
-  snapshotId: string,
+  { dataId, snapshotId }: { dataId: string; snapshotId: string },
 ): Promise<ContainerOrigin> {
-  const directory = directoryOf(dataDirectory, snapshotId)
-  const image = existsSync(directory) ? await findImage(engine, imageOf(snapshotId)) : undefined
+  const directory = snapshotDirectory(dataDirectory, snapshotId)
+  await loadInTurn(directory, async () => {
+    const archive = join(directory, IMAGE_FILE)
+    if (!existsSync(archive)) return
+    const id = await loadImage(engine, archive)
+    await engine.call('POST', `/images/${id}/tag`, { query: tagOf(dataId, snapshotId) })
+    await rm(archive)
+  })
+  const image = existsSync(directory) ? await findImage(engine, imageOf(dataId, snapshotId)) : undefined
   if (!image) throw noFiles()
   const { createdWith, env, volumes } = await readCopy(directory)
   const archives = volumes.map((path, index) => ({ path, archive: join(directory, toVolumeFile(index)) }))
@@ -105,9 +108,9 @@ const toConfig = ({ env }: KeptCopy, dataId: string) => ({
 })
 
 /** Returns false while something was made from the image. */
-async function removeImage(engine: DockerEngine, snapshotId: string): Promise<boolean> {
+async function removeImage(engine: DockerEngine, image: string): Promise<boolean> {
   try {
-    await engine.call('DELETE', `/images/${imageOf(snapshotId)}`)
+    await engine.call('DELETE', `/images/${image}`)
     return true
   } catch (error) {
     if (isMissing(error)) return true
@@ -118,7 +121,7 @@ async function removeImage(engine: DockerEngine, snapshotId: string): Promise<bo
 
 /** Removes what servers that were killed have left: one server uses a data directory at a time. */
 async function removeDrafts(dataDirectory: string): Promise<void> {
-  const parent = parentOf(dataDirectory)
+  const parent = snapshotsDirectory(dataDirectory)
   if (!existsSync(parent)) return
   for (const name of readdirSync(parent).filter(each => each.startsWith(DRAFT_PREFIX))) {
     const [, pid] = /^\.draft-(\d+)-/.exec(name) ?? []

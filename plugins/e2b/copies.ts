@@ -2,8 +2,9 @@ import { messageOf } from '../../src/errors.ts'
 import type { SandboxCopies } from '../../src/plugin-api/index.ts'
 import { type Connection, createControl } from './control.ts'
 import { createLabel } from './label.ts'
+import { findE2bSnapshot } from './snapshots.ts'
 
-/** What a backup keeps of sandboxes on E2B: which ones they are there. Their files stay with E2B. */
+/** What a backup keeps of sandboxes and snapshots on E2B: which ones they are there. Their files stay with E2B. */
 export function e2bCopies(dataDirectory: string, connection: Connection): SandboxCopies {
   const label = createLabel(dataDirectory)
   const control = createControl(connection, () => label.get(), new AbortController().signal)
@@ -22,6 +23,11 @@ export function e2bCopies(dataDirectory: string, connection: Connection): Sandbo
         error => `its files stay with E2B, which does not say where: ${messageOf(error)}`,
       )
       return { files: [], note }
+    },
+    async copySnapshot(id) {
+      const name = await findE2bSnapshot(dataDirectory, id).catch(() => undefined)
+      const where = name === undefined ? 'there is no snapshot of it on E2B' : `its files stay with E2B, in ${name}`
+      return { files: [], note: where }
     },
   }
 }

@@ -134,10 +134,12 @@ async function* listMembers(work: Work): AsyncGenerator<Member, void> {
       await rm(archive)
     }
   }
-  for (const { id, backend } of snapshots) {
+  for (const { id, backend, isRemoved } of snapshots) {
     onStep(`copying ${id}`)
     const copy = join(draft, id)
-    const { note, files } = await saveSnapshot(work, { id, backend }, copy)
+    const { note, files } = await saveSnapshot(work, { id, backend, isRemoved }, copy)
+    // What is left of a removed snapshot may be in the copies of sandboxes already.
+    if (isRemoved && files.length === 0 && note === undefined) continue
     const at = files.length > 0 ? { at: new Date().toISOString() } : undefined
     contents.snapshots.push({ id, backend, ...at, ...(note !== undefined && { note }) })
     yield* files
@@ -183,13 +185,13 @@ async function save(
 /** Copies a snapshot. A failure becomes a note, as for a sandbox. */
 async function saveSnapshot(
   { sources }: Work,
-  { id, backend }: SavedSnapshot,
+  { id, backend, isRemoved }: DatabaseCopy['snapshots'][number],
   copy: string,
 ): Promise<Pick<SandboxCopy, 'files' | 'note'>> {
   try {
     const copies = sources.findCopies(backend)
     return (
-      (await copies?.copySnapshot?.(id, copy)) ?? {
+      (await copies?.copySnapshot?.(id, copy, isRemoved)) ?? {
         files: [],
         note: `its files are on the backend ${backend}, and not in this backup`,
       }

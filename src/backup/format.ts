@@ -111,12 +111,22 @@ const members = [
   /^bundles\/[0-9a-f]{64}$/,
   /^bases?\/[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.tar$/,
   /^(sandboxes|snapshots)\/[A-Za-z0-9][A-Za-z0-9_-]{0,79}\/(meta\.json|disk\.img|box\.tar)$/,
-  /^docker\/[A-Za-z0-9][A-Za-z0-9_-]{0,79}\/(container\.json|image\.tar|volume-\d{1,3}\.tar)$/,
+  /^docker(-snapshots)?\/[A-Za-z0-9][A-Za-z0-9_-]{0,79}\/(container\.json|image\.tar|volume-\d{1,3}\.tar)$/,
 ]
 
 /** The names at the top of a data directory that a backup can contain. */
 export const topNames: readonly string[] = [
-  ...['threadbox.db', 'threadbox.key', 'bundles', 'bases', 'base', 'sandboxes', 'snapshots', 'docker'],
+  ...[
+    'threadbox.db',
+    'threadbox.key',
+    'bundles',
+    'bases',
+    'base',
+    'sandboxes',
+    'snapshots',
+    'docker',
+    'docker-snapshots',
+  ],
 ]
 
 export const isMemberName = (name: string): boolean => members.some(pattern => pattern.test(name))

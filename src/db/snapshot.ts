@@ -9,7 +9,7 @@ export interface DatabaseCopy {
   schemaVersion: number
   sandboxes: { id: string; environmentId: string; backend: string }[]
   /** Snapshots of sandboxes' files, including removed ones that sandboxes still share. */
-  snapshots: { id: string; backend: string }[]
+  snapshots: { id: string; backend: string; isRemoved: boolean }[]
   /** The names of the files of deployed agents. */
   bundles: string[]
 }
@@ -80,10 +80,11 @@ function describe(path: string): DatabaseCopy {
         .all(),
       snapshots: columns('snapshots').includes('backend')
         ? db
-            .query<{ id: string; backend: string }, []>(
-              "select id, backend from snapshots where state in ('ready', 'removed') order by id",
+            .query<{ id: string; backend: string; state: string }, []>(
+              "select id, backend, state from snapshots where state in ('ready', 'removed') order by id",
             )
             .all()
+            .map(({ state, ...snapshot }) => ({ ...snapshot, isRemoved: state === 'removed' }))
         : [],
       bundles: [...new Set(bundles.map(({ name }) => name))].sort(),
     }

@@ -5,8 +5,11 @@ export interface SandboxCopies {
    * the sandbox or not. Rejects when it cannot be copied.
    */
   snapshot(environmentId: string, to: string): Promise<SandboxCopy>
-  /** The same for what `Snapshots.take` has kept. Absent: snapshots of this backend get into no backup. */
-  copySnapshot?(snapshotId: string, to: string): Promise<SandboxCopy>
+  /**
+   * Copies what `Snapshots.take` has kept. `isRemoved`: nothing is made of it any more, so that no copy is needed where the copies of
+   * sandboxes share nothing. Snapshots of a backend without this get into no backup.
+   */
+  copySnapshot?(snapshotId: string, to: string, isRemoved: boolean): Promise<SandboxCopy>
 }
 
 export interface SandboxCopy {

@@ -29,12 +29,15 @@ export const openBases = async (dataDirectory: string) => (await import('nsjail-
 
 /** What backups copy and restore of the sandboxes and bases of a data directory. */
 export async function openCopies(dataDirectory: string) {
-  const [{ checkImages, listBaseTrees, nsjailCopies, packBase, unpackTrees }, { dockerCopies }, { e2bCopies }] =
-    await Promise.all([
-      import('nsjail-wrapper'),
-      import('../../plugins/docker/index.ts'),
-      import('../../plugins/e2b/index.ts'),
-    ])
+  const [
+    { checkImages, listBaseTrees, nsjailCopies, packBase, unpackTrees },
+    { checkCopies, dockerCopies },
+    { e2bCopies },
+  ] = await Promise.all([
+    import('nsjail-wrapper'),
+    import('../../plugins/docker/index.ts'),
+    import('../../plugins/e2b/index.ts'),
+  ])
   const copies = new Map<string, SandboxCopies>([
     ['nsjail', nsjailCopies(dataDirectory)],
     ['docker', dockerCopies(dataDirectory, process.env)],
@@ -45,6 +48,9 @@ export async function openCopies(dataDirectory: string) {
     listBases: () => listBaseTrees(dataDirectory),
     packBase: (tree: string, archive: string) => packBase(dataDirectory, tree, archive),
     unpackTrees,
-    checkImages,
+    async checkImages(directory: string) {
+      await checkImages(directory)
+      await checkCopies(directory)
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { importBusybox } from '../support/docker-images.ts'
 import { useDockerd } from '../support/dockerd.ts'
@@ -63,4 +63,69 @@ test('sandboxes on docker are restored on another engine as they were, running a
   }
   await Promise.all([other.close(), server.close()])
   expect(await there.api.ask('GET', '/images/json?all=1')).toEqual([])
+})
+
+test('snapshots on docker are in a backup, and sandboxes are made of them on another engine and on the same', async () => {
+  const env = { DOCKER_HOST: here.host }
+  await using server = await startServer({ flags: [...flags, '--spares', '0'], env })
+  const id = await server.sandbox({ envs: { GREETING: 'seen' } })
+  await server.exec(id, fill)
+  const before = (await server.exec(id, look)).stdout
+  await server.ask('POST', `/v1/sandboxes/${id}/snapshots`, { name: 'kept' })
+  await server.exec(id, 'rm -r /home/user/* /srv/own/file')
+  // What forks are made of is a snapshot too, which nobody can use.
+  const { forks } = (await server.ask('POST', `/v1/sandboxes/${id}/fork`, {})).body
+  const images = await here.api.ask('GET', '/images/json?all=1')
+  const backup = join(scratch, 'snapshots.tar.zst')
+  const made = await command(['backup', 'create', backup, '--data-dir', server.dataDirectory, '--json'], { env })
+  expect([made.code, made.stderr]).toEqual([0, ''])
+  const { snapshots } = JSON.parse(made.stdout)
+  const [{ id: kept }] = (await server.ask('GET', '/v1/snapshots')).body.snapshots
+  expect(snapshots).toEqual([{ id: kept, backend: 'docker', at: expect.any(String) }])
+  expect(await here.api.ask('GET', '/images/json?all=1')).toHaveLength(images.length)
+  const verified = await command(['backup', 'verify', backup, '--temporary', scratch])
+  expect([verified.code, verified.stderr]).toEqual([0, ''])
+
+  for (const { api, host } of [there, here]) {
+    const data = join(scratch, `restored-${host === here.host ? 'here' : 'there'}`)
+    expect((await command(['backup', 'restore', backup, '--data-dir', data])).code).toBe(0)
+    const other = await startServer({
+      flags: [...flags, '--spares', '0'],
+      env: { DOCKER_HOST: host },
+      dataDirectory: data,
+    })
+    const copies = await Promise.all([0, 1].map(() => other.sandbox({ agent: undefined, snapshot: 'kept' })))
+    for (const copy of copies) expect(await other.exec(copy, look)).toMatchObject({ stdout: before, exitCode: 0 })
+    expect(existsSync(join(data, 'docker-snapshots', kept, 'image.tar'))).toBe(false)
+    // A backup of what was restored has it as well.
+    const again = ['backup', 'create', join(scratch, 'again.tar.zst'), '--data-dir', data, '--sandboxes', copies[0]!]
+    expect(
+      JSON.parse((await command([...again, '--json'], { env: { DOCKER_HOST: host } })).stdout).snapshots,
+    ).toHaveLength(1)
+    rmSync(join(scratch, 'again.tar.zst'))
+    for (const copy of copies) await other.ask('DELETE', `/v1/sandboxes/${copy}`)
+    expect((await other.ask('DELETE', '/v1/snapshots/kept')).status).toBe(204)
+    expect(readdirSync(join(data, 'docker-snapshots'))).toEqual([])
+    // The sandboxes of the first server cannot be restored beside it.
+    await other.stop()
+    if (host !== here.host) expect(await api.ask('GET', '/images/json?all=1')).toEqual([])
+  }
+  // The first server still has its own.
+  const copy = await server.sandbox({ agent: undefined, snapshot: 'kept' })
+  expect((await server.exec(copy, look)).stdout).toBe(before)
+  for (const each of [copy, id, forks[0].sandbox.id]) await server.ask('DELETE', `/v1/sandboxes/${each}`)
+  await server.ask('DELETE', '/v1/snapshots/kept')
+})
+
+test('a backup with an image that lacks a layer is refused by verify', async () => {
+  const directory = join(scratch, 'half')
+  const { checkCopies } = await import('../../plugins/docker/index.ts')
+  const copy = join(directory, 'docker-snapshots', 'snap_x')
+  mkdirSync(copy, { recursive: true })
+  const createdWith = { image: 'x', limits: {}, hasQuota: false, hasSeccomp: false, hasVolumes: false, unlimited: [] }
+  writeFileSync(join(copy, 'container.json'), JSON.stringify({ createdWith, env: {}, volumes: [] }))
+  await expect(checkCopies(directory)).rejects.toThrow('snap_x is damaged: it has no image.tar')
+  writeFileSync(join(directory, 'manifest.json'), JSON.stringify([{ Config: 'manifest.json', Layers: ['blobs/one'] }]))
+  await Bun.$`tar -C ${directory} -cf ${join(copy, 'image.tar')} manifest.json`
+  await expect(checkCopies(directory)).rejects.toThrow('snap_x is damaged: the image of the backup lacks blobs/one')
 })
