@@ -26,7 +26,7 @@ const residentSet: MarkLimit = { resource: RLIMIT_RSS, line: 'Max resident set',
 export function findMarkLimit(libc: Libc): MarkLimit {
   if (begins(libc, fileLocks)) return fileLocks
   if (!begins(libc, residentSet) || !limitsOf('self').includes(residentSet.line))
-    throw new Error('this kernel has no limit that could mark processes')
+    throw new Error('this kernel has no limit that could mark processes: gVisor has one since 2023')
   if (libc.isLimitKept(residentSet.resource)) return residentSet
   throw new Error(
     'the seccomp profile is not in force, under which a process can hide from the kill of its tree: gVisor needs the argument --oci-seccomp in the runtime of the engine, and the server --docker-runtime with its name',

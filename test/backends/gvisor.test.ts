@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { codeOf } from '../support/client.ts'
+import { importDebian } from '../support/docker-images.ts'
+import { useDockerd } from '../support/dockerd.ts'
+import { findRunsc, gvisorRuntime } from '../support/gvisor.ts'
+import { command, patiently, Server } from '../support/server.ts'
+
+/** The least that a sandbox on gVisor has to do and to hold. The contract of backends and the probes run on it by scripts/proofs/gvisor.ts. */
+
+patiently()
+
+const runsc = await findRunsc()
+// Before the engine goes.
+afterAll(() => (runsc.isOld ? undefined : server.close()))
+const dockerd = useDockerd({ settings: () => gvisorRuntime(runsc.path) })
+const env = { DOCKER_HOST: dockerd.host }
+const flags = [
+  '--backends',
+  'nsjail,docker',
+  '--docker-image',
+  'debian',
+  '--docker-runtime',
+  'plain,runsc',
+  '--spares',
+  '0',
+]
+const server = new Server({ flags, env })
+
+beforeAll(async () => {
+  await importDebian(dockerd.api)
+  if (!runsc.isOld) await server.start()
+}, 300_000)
+
+const shared: { id?: string } = {}
+const sandbox = async () => (shared.id ??= await server.sandbox({ isolation: 'gvisor' }))
+const detail = async (id: string) => (await server.ask('GET', `/v1/sandboxes/${id}`)).body
+const said = async (id: string, text: string) => {
+  const { stdout, stderr } = await server.exec(id, text)
+  return `${stdout}${stderr}`.trim()
+}
+
+const onCurrent = () => {
+  test('it is made by its class, runs on a kernel of its own, and says what confines it', async () => {
+    const id = await sandbox()
+    const { isolation, provider } = await detail(id)
+    expect([provider, isolation.kind]).toEqual(['docker', 'gvisor'])
+    expect(isolation.details[0]).toContain("on gVisor's kernel (runsc)")
+    expect(await said(id, 'cat /proc/version')).toContain('gvisor')
+    expect((await (await server.chat('hello', { sandboxId: id })).text()).includes('hello')).toBe(true)
+    const plain = await server.sandbox({ isolation: 'container' })
+    expect((await detail(plain)).isolation.kind).toBe('container')
+    expect(await said(plain, 'cat /proc/version')).not.toContain('gvisor')
+    expect((await server.ask('DELETE', `/v1/sandboxes/${plain}`)).status).toBe(204)
+  })
+
+  test('a kill finds what has left its group, by a mark that nothing inside can change: regression', async () => {
+    const id = await sandbox()
+    const tried = `python3 -c "
+import resource
+for pid in (0, 1):
+  for limit in (resource.RLIMIT_RSS, 10):
+    for pair in ((5, 5), (-1, -1)):
+      try: resource.prlimit(pid, limit, pair) if pid else resource.setrlimit(limit, pair); print('changed', pid, limit, pair) if pid == 0 else None
+      except (OSError, ValueError): pass
+print('tried')"`
+    expect(await said(id, tried)).toBe('tried')
+    const text = "(setsid sh -c 'sleep 47475 & sleep 47475' &) ; sleep 47475"
+    const answer = await server.ask('POST', `/v1/sandboxes/${id}/exec`, { command: text, timeoutMs: 2000 })
+    expect(codeOf(answer)).toContain('command_timeout')
+    expect(await said(id, 'pgrep -cf "^sleep 47475"')).toBe('0')
+  })
+
+  test('programs reach nothing but the proxy, which decides: regression', async () => {
+    const id = await sandbox()
+    const program = `python3 -c "
+import socket
+for family, kind, address in [(socket.AF_INET, socket.SOCK_STREAM, ('93.184.216.34', 80)), (socket.AF_INET, socket.SOCK_STREAM, ('169.254.169.254', 80)),
+    (socket.AF_INET, socket.SOCK_DGRAM, ('10.0.0.1', 53)), (socket.AF_INET6, socket.SOCK_STREAM, ('2606:4700::1111', 443)),
+    (socket.AF_INET, socket.SOCK_RAW, ('10.0.0.1', 0)), (socket.AF_PACKET, socket.SOCK_RAW, ('lo', 0))]:
+  try: socket.socket(family, kind).connect(address); print('reached', address)
+  except OSError: pass
+print(sorted(name for _, name in socket.if_nameindex()))"`
+    expect(await said(id, program)).toBe("['lo']")
+    const proxied = `python3 -c "
+import urllib.request, urllib.error
+try: print(urllib.request.urlopen('http://169.254.169.254/', timeout=20).status)
+except urllib.error.HTTPError as error: print(error.code)"`
+    expect(await said(id, proxied)).toBe('403')
+    const network = (await detail(id)).isolation.details.find((line: string) => line.startsWith('network: '))
+    expect(network).toMatch(/^network: loopback, and the server's proxy; TCP leads nowhere else: gVisor /)
+  })
+
+  test('its files outlast a stop of the container and of the server, and a fork has them', async () => {
+    const id = await sandbox()
+    await said(id, 'echo kept >/home/user/file')
+    await dockerd.api.ask('POST', `/containers/threadbox-${(await detail(id)).sandboxId}/stop?t=0`)
+    await server.stop()
+    await server.start()
+    expect(await said(id, 'cat /home/user/file')).toBe('kept')
+    const { forks } = (await server.ask('POST', `/v1/sandboxes/${id}/fork`, {})).body
+    const fork = forks[0].sandbox.id
+    expect((await detail(fork)).isolation.kind).toBe('gvisor')
+    expect(await said(fork, 'cat /home/user/file /proc/version')).toMatch(/^kept\n.*gvisor/)
+    for (const each of [id, fork]) expect((await server.ask('DELETE', `/v1/sandboxes/${each}`)).status).toBe(204)
+    expect(await dockerd.api.containers()).toEqual([])
+  })
+}
+
+const onOld = () => {
+  test('doctor says that a gVisor which cannot hold a sandbox is none', async () => {
+    const { code, stdout } = await command(
+      ['doctor', '--docker-image', 'debian', '--backend', 'docker', '--docker-runtime', 'runsc'],
+      { env },
+    )
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^FAILED +containers: /m)])
+  })
+}
+
+if (runsc.isOld) onOld()
+else onCurrent()
