@@ -22,7 +22,8 @@ export interface InjectedRequest extends PlainRequest {
 export interface Replacement {
   name: string
   placeholder: string
-  value: string
+  /** Throws an HttpError when the secret is not there. */
+  value(): string
 }
 
 /**
@@ -33,27 +34,36 @@ export function inject(request: PlainRequest, secrets: readonly BoundSecret[]): 
   const going = secrets.filter(secret => mayGo(secret, request))
   const used = new Set<string>()
   const replacements = going.flatMap(({ as, name, placeholder, value }): Replacement[] =>
-    'env' in as && placeholder ? [{ name, placeholder, value: value() }] : [],
+    'env' in as && placeholder ? [{ name, placeholder, value }] : [],
   )
   let { path } = request
   let headers = request.headers.map(header => replacements.reduce((now, each) => inHeader(now, each, used), header))
   for (const each of replacements) path = inQuery(path, each, used)
 
-  const places = new Map<string, string>()
-  for (const { as, name, value } of going) {
+  for (const { as, name, value } of lastOfEachPlace(going)) {
+    used.add(name)
     if ('query' in as) {
       path = withParameter(path, as.query, value())
-      places.set(`query ${as.query}`, name)
       continue
     }
     const header = toHeader(as, value)
     if (!header) continue
     if (!fieldValue.test(header[1])) throw new HttpError(502, `the secret ${name} has a line break, and fits no header`)
     headers = [...headers.filter(([each]) => each !== header[0]), header]
-    places.set(`header ${header[0]}`, name)
   }
-  for (const name of places.values()) used.add(name)
   return { method: request.method, path, headers, used, replacements }
+}
+
+/** What is bound to a header or a parameter, without what a later binding takes the place of. */
+function lastOfEachPlace(secrets: readonly BoundSecret[]): Iterable<BoundSecret> {
+  const places = new Map<string, BoundSecret>()
+  for (const secret of secrets) {
+    const { as } = secret
+    if ('query' in as) places.set(`query ${as.query}`, secret)
+    else if ('header' in as) places.set(`header ${as.header.toLowerCase()}`, secret)
+    else if ('basic' in as) places.set('header authorization', secret)
+  }
+  return places.values()
 }
 
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -77,7 +87,7 @@ function inHeader([header, text]: Header, { name, placeholder, value }: Replacem
   const isWithin = decoded.includes(placeholder)
   if (!isWithin && !text.includes(placeholder)) return [header, text]
   used.add(name)
-  const replaced = (isWithin ? decoded : text).replaceAll(placeholder, () => toBytes(value))
+  const replaced = (isWithin ? decoded : text).replaceAll(placeholder, () => toBytes(value()))
   const now = isWithin ? scheme + base64(replaced) : replaced
   if (!fieldValue.test(now)) throw new HttpError(502, `the secret ${name} has a line break, and fits no header`)
   return [header, now]
@@ -88,7 +98,7 @@ function inQuery(path: string, { name, placeholder, value }: Replacement, used: 
   const query = at < 0 ? '' : path.slice(at)
   if (!query.includes(placeholder)) return path
   used.add(name)
-  return path.slice(0, at) + query.replaceAll(placeholder, () => encodeURIComponent(value))
+  return path.slice(0, at) + query.replaceAll(placeholder, () => encodeURIComponent(value()))
 }
 
 /** The path with this parameter once, in place of all of that name. */
@@ -119,7 +129,7 @@ export function injectInForm(body: Buffer, kind: 'urlencoded' | 'multipart', req
   for (const { name, placeholder, value } of request.replacements) {
     if (!text.includes(placeholder)) continue
     request.used.add(name)
-    text = text.replaceAll(placeholder, () => (kind === 'urlencoded' ? encodeURIComponent(value) : toBytes(value)))
+    text = text.replaceAll(placeholder, () => (kind === 'urlencoded' ? encodeURIComponent(value()) : toBytes(value())))
   }
   return Buffer.from(text, 'latin1')
 }

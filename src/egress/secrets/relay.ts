@@ -46,14 +46,15 @@ export function assertAuthority(target: Target, authority: string): void {
  * those that a proxy passes on, without the host. Throws an HttpError.
  */
 export function prepare({ target, secrets, used }: Relay, asked: PlainRequest): PreparedRequest {
-  const bound = secrets().map(secret => ({ ...secret, value: () => unsealedValue(secret) }))
+  const bound = secrets().map(secret => ({ ...secret, value: createReader(secret) }))
   // Secrets could not be found in a compressed answer.
   const isInParts = asked.headers.some(([name, value]) => name === 'range' && value.includes(','))
   const kept = asked.headers.filter(([name]) => !compressing.has(name) && !(isInParts && name === 'range'))
   const request = inject({ ...asked, headers: [...kept, ['accept-encoding', 'identity']] }, bound)
   return {
     request,
-    scrubber: createScrubber(bound.map(({ value }) => value())),
+    // An answer cannot repeat a secret that is not there.
+    scrubber: createScrubber(bound.flatMap(({ value }) => value.find() ?? [])),
     report() {
       const path = (asked.path.split('?', 1)[0] ?? '').slice(0, MAX_PATH_CHARS)
       for (const name of request.used) used({ name, host: target.name, port: target.port, method: asked.method, path })
@@ -64,12 +65,19 @@ export function prepare({ target, secrets, used }: Relay, asked: PlainRequest): 
 const PARTIAL = 206
 const compressing = new Set(['accept-encoding', 'grpc-accept-encoding', 'sec-websocket-extensions'])
 
-function unsealedValue({ name, value }: BoundSecret): string {
+/** Reads the secret once, so that what goes with a request is what is taken out of its answer. */
+function createReader({ name, value: read }: BoundSecret) {
+  let value: string | undefined
   try {
-    return value()
+    value = read()
   } catch {
-    throw new HttpError(502, `the secret ${name} is not there, or cannot be read`)
+    // The request may not need it.
   }
+  const get = (): string => {
+    if (value !== undefined) return value
+    throw new HttpError(502, `this request needs the secret ${name}, which was removed or cannot be read`)
+  }
+  return Object.assign(get, { find: () => value })
 }
 
 /**

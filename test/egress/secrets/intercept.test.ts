@@ -106,11 +106,41 @@ describe('a secret goes', () => {
     await until(socket, '\r\n\r\nok')
     value = undefined
     socket.write(request)
-    expect(await all(socket)).toContain('the secret GITHUB is not there')
+    expect(await all(socket)).toContain('this request needs the secret GITHUB, which was removed')
     expect(host.requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer first-value',
       'Bearer second-value',
     ])
+  })
+
+  test('not at all while it is missing: requests that do not need it pass, others are refused by its name', async () => {
+    const [bench, host] = [await openSecretBench(), await openHost()]
+    const value = () => {
+      throw new Error('removed')
+    }
+    bench.bound = [
+      bind(host.authority, { name: 'GONE', value, methods: ['POST'] }),
+      bind(host.authority, { name: 'GONE_TOO', value, as: { env: 'TOKEN' }, placeholder: PLACEHOLDER }),
+      bind(host.authority, { name: 'OVERRIDDEN', value, as: { header: 'x-key' } }),
+      bind(host.authority, { as: { header: 'X-Key' } }),
+    ]
+    const form = 'application/x-www-form-urlencoded'
+    const put = (body: string) => post(host.authority, body, form).replace('POST', 'PUT')
+    expect(await bench.say(host.authority, get(host.authority))).toContain('ok')
+    expect(await bench.say(host.authority, put('a=b'))).toContain('ok')
+    expect(host.requests.map(({ headers }) => headers['x-key'])).toEqual([SECRET, SECRET])
+    const refused = [
+      [post(host.authority, 'a=b', form), 'GONE'],
+      [get(host.authority, '/', `Token: ${PLACEHOLDER}\r\n`), 'GONE_TOO'],
+      [get(host.authority, `/?token=${PLACEHOLDER}`), 'GONE_TOO'],
+      [put(`t=${PLACEHOLDER}`), 'GONE_TOO'],
+    ] as const
+    for (const [request, name] of refused) {
+      const answer = await bench.say(host.authority, request)
+      expect(answer).toStartWith('HTTP/1.1 502 ')
+      expect(answer).toContain(`this request needs the secret ${name}, which was removed`)
+    }
+    expect(host.requests).toHaveLength(2)
   })
 })
 
