@@ -1,31 +1,32 @@
 import { agentEnv } from '../../db/agents.ts'
 import { writeWhenFree } from '../../db/busy.ts'
-import { beginEnvironment, settleEnvironment } from '../../db/environments.ts'
+import { beginEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
 import { lasting } from '../../db/lasting.ts'
 import { inTransaction } from '../../db/open.ts'
-import { deleteSandbox, findSandbox, insertSandbox, listSandboxes } from '../../db/sandboxes.ts'
+import { deleteSandbox, findSandbox, listSandboxes } from '../../db/sandboxes.ts'
 import { assertLimits } from '../../environment/least-limits.ts'
 import { ApiError, isNoSpace } from '../../errors.ts'
 import type { Agent } from '../../model/agent.ts'
-import type { Sandbox, SandboxInput } from '../../model/sandbox.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
 import type { Isolation } from '../../plugin-api/index.ts'
 import { assertAgent, type Caller, causeOf } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import { findActive } from '../agents/versions.ts'
 import type { Runtime } from '../runtime.ts'
-import { bindSecrets, namesOfSecrets } from '../secrets/bind.ts'
+import { bindSecrets } from '../secrets/bind.ts'
 import { type GivenBindings, readBindings } from '../secrets/bindings.ts'
-import { abandonEnvironment, noteGone } from './abandon-environment.ts'
-import { assertIsolation, assertReady, chooseBackend, isolationOf } from './choose-backend.ts'
+import { noteGone } from './abandon-environment.ts'
+import { type BuildOptions, type BuiltSandbox, buildSandbox, type SandboxPlan } from './build-sandbox.ts'
+import { chooseBackend } from './choose-backend.ts'
 import type { OnCreateStep } from './create-steps.ts'
 import { toStart } from './environment-start.ts'
-import { getEnvironment } from './get-environment.ts'
-import { type NetworkRequest, narrowNetwork, networkLayers } from './networks.ts'
+import { type NetworkRequest, narrowNetwork } from './networks.ts'
+import { observeCreate } from './observe-create.ts'
 import { assertStartable } from './program.ts'
 import { releaseSnapshots } from './release-snapshots.ts'
 import { assertFreeName } from './sandbox-names.ts'
-import { DEFAULT_CWD, setUp } from './set-up.ts'
+import { DEFAULT_CWD } from './set-up.ts'
 
 export interface SandboxRequest extends NetworkRequest {
   agent: string
@@ -61,30 +62,13 @@ export async function createSandbox(
   onStep?: OnCreateStep,
   id = newId('sbx'),
 ): Promise<Sandbox> {
-  const { observers } = runtime
-  let { backend } = runtime.config
-  const begunAtMs = performance.now()
-  const ended = () => ({
-    teamId: caller.teamId,
-    backend,
-    durationMs: performance.now() - begunAtMs,
-    cause: causeOf(caller),
-  })
-  try {
+  const attempt = { backend: runtime.config.backend }
+  return await observeCreate(runtime, caller, attempt, async () => {
     const agent = getAgent(runtime, caller, request.agent)
     const chosen = chooseBackend(runtime, agent.sandbox, agent.sandbox.isolation, request.isolation)
-    backend = chosen.backend
-    const make = { ...request, agent, chosen, id }
-    const { sandbox, isSpare } = await makeSandbox(runtime, caller, make, signal, onStep)
-    const { id: sandboxId, environmentId, agentSlug } = sandbox
-    const made = { sandboxId, environmentId, agentSlug, isSpare, ...namesOfSecrets(sandbox) }
-    observers.observe({ type: 'sandbox.created', ...ended(), ...made })
-    return sandbox
-  } catch (error) {
-    const code = error instanceof ApiError ? error.code : 'internal_error'
-    observers.observe({ type: 'sandbox.failed', ...ended(), code })
-    throw error
-  }
+    attempt.backend = chosen.backend
+    return await makeSandbox(runtime, caller, { ...request, agent, chosen, id }, { signal, onStep })
+  })
 }
 
 interface NewSandbox {
@@ -97,97 +81,52 @@ async function makeSandbox(
   runtime: Runtime,
   caller: Caller,
   { id, agent, chosen, ...request }: Omit<SandboxRequest, 'agent'> & NewSandbox,
-  signal?: AbortSignal,
-  onStep?: OnCreateStep,
-): Promise<{ sandbox: Sandbox; isSpare: boolean }> {
-  const { db, config, networks, trust, egress, bundles } = runtime
-  const { backend } = chosen
+  options: BuildOptions,
+): Promise<BuiltSandbox> {
+  const { db, config, bundles } = runtime
   assertFreeName(runtime, caller, request.name)
   using _place = runtime.teamLimits.holdSandbox(caller.teamId)
   const defaults = agent.sandbox
   const deployment = findActive(db, agent)
   const bundle = deployment && deployment.tools.length > 0 ? deployment.bundle : undefined
+  const template = deployment?.template
   // The version may be removed while this goes on.
-  using _held = bundles.hold(bundle, deployment?.template)
-  const bound = bindSecrets(runtime, caller, backend, agent.secrets, readBindings('secrets', request.secrets))
+  using _held = bundles.hold(bundle, template)
+  const bound = bindSecrets(runtime, caller, chosen.backend, agent.secrets, readBindings('secrets', request.secrets))
   const variables = { ...defaults.envs, ...agentEnv(db, agent.id), ...bound.agentVariables }
   const envs = { ...variables, ...request.envs, ...bound.ownVariables }
   assertStartable({ env: envs })
   const timeoutMs = request.timeoutMs === undefined ? defaults.timeoutMs : request.timeoutMs
-  const cwd = defaults.cwd ?? DEFAULT_CWD
   const userId = caller.token?.userId ?? request.externalUserId
   const rules = narrowNetwork(caller, agent.options, request)
-  const network = { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) }
-  const files = { ...defaults.files, ...request.files }
-  const commands = [...defaults.setup, ...(request.setup ?? [])]
   const start = {
     ...toStart({ ...config, ...chosen }, agent),
     ...(request.base !== undefined && { base: request.base }),
   }
   assertLimits(start.limits)
-  await assertReady(runtime, backend)
-  void onStep?.({ type: 'stage', stage: 'environment' })
-  const { environment, isSpare } = await getEnvironment(
-    runtime,
-    { ...start, env: envs, network: { mode: config.network, layers: networkLayers(network) } },
-    onStep && (progress => void onStep({ type: 'progress', ...progress })),
-  )
-  const place = { backend, environmentId: environment.id }
-  // Set-up commands run before there is a row to find the rules in.
-  networks.prepare(place.environmentId, network, caller.teamId)
-  try {
-    await assertIsolation(runtime, { backend, environment }, defaults.isolation, request.isolation)
-    const isThroughServer = runtime.backends.get(place.backend)?.egress !== 'own'
-    await setUp(runtime, agent, isThroughServer ? await trust.prepare(environment) : environment, {
-      template: deployment?.template,
-      files,
-      cwd,
-      env: envs,
-      commands,
-      ...(signal && { signal }),
-      ...(onStep && { onStep }),
-    })
-    signal?.throwIfAborted()
-    const isolation = isolationOf(runtime, { backend, environment })
-    const row: SandboxInput = {
-      id,
-      teamId: caller.teamId,
-      agentSlug: agent.slug,
-      agentName: agent.name,
-      status: 'active',
-      envs,
-      cwd,
-      network,
-      ...place,
-      ...(isolation && { isolation }),
+  const plan: SandboxPlan = {
+    start,
+    isolation: [defaults.isolation, request.isolation],
+    row: {
+      ...{ id, teamId: caller.teamId, agentSlug: agent.slug, agentName: agent.name, envs },
+      cwd: defaults.cwd ?? DEFAULT_CWD,
+      network: { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) },
       ...(timeoutMs != null && { timeoutMs }),
       // A sandbox follows the operator's file unless another version is active.
       ...(deployment && deployment.madeBy !== 'apply' && { deploymentId: deployment.id }),
       ...(bundle !== undefined && { bundle }),
       ...(userId !== undefined && { externalUserId: userId }),
       ...(request.name !== undefined && { name: request.name }),
-    }
-    const isFurnished = deployment?.template !== undefined || commands.length > 0 || Object.keys(files).length > 0
-    if (isFurnished) await environment.sync?.()
-    signal?.throwIfAborted()
-    const sandbox = await writeWhenFree(db, () =>
-      inTransaction(db, () => {
-        // Another create may have taken the name meanwhile.
-        assertFreeName(runtime, caller, request.name)
-        settleEnvironment(db, place.environmentId)
-        const stored = insertSandbox(db, row)
-        request.store?.(stored)
-        return stored
-      }),
-    )
-    return { sandbox, isSpare }
-  } catch (error) {
-    await abandonEnvironment(runtime, place)
-    egress.forget(place.environmentId)
-    throw error
-  } finally {
-    networks.prepare(place.environmentId)
+    },
+    preparation: {
+      agent,
+      template,
+      files: { ...defaults.files, ...request.files },
+      commands: [...defaults.setup, ...(request.setup ?? [])],
+    },
+    store: request.store,
   }
+  return await buildSandbox(runtime, caller, plan, options)
 }
 
 /** Found by its id or its environment's. Throws sandbox_not_found for one of another team or user. */

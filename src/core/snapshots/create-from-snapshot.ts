@@ -1,26 +1,21 @@
 import { findAgent } from '../../db/agents.ts'
-import { writeWhenFree } from '../../db/busy.ts'
-import { settleEnvironment } from '../../db/environments.ts'
 import { newId } from '../../db/id.ts'
-import { inTransaction } from '../../db/open.ts'
-import { insertSandbox } from '../../db/sandboxes.ts'
 import { ApiError } from '../../errors.ts'
 import { strongestOf } from '../../model/isolation.ts'
-import type { Sandbox, SandboxInput } from '../../model/sandbox.ts'
+import type { Sandbox } from '../../model/sandbox.ts'
 import type { Snapshot } from '../../model/snapshot.ts'
-import { type Caller, causeOf } from '../access/caller.ts'
+import type { Caller } from '../access/caller.ts'
 import { getAgent } from '../agents/agents.ts'
 import type { Runtime } from '../runtime.ts'
-import { abandonEnvironment } from '../sandboxes/abandon-environment.ts'
-import { assertIsolation, assertReady, isolationOf } from '../sandboxes/choose-backend.ts'
+import { type BuiltSandbox, buildSandbox, type SandboxPlan } from '../sandboxes/build-sandbox.ts'
+import { assertIsolation } from '../sandboxes/choose-backend.ts'
 import type { OnCreateStep } from '../sandboxes/create-steps.ts'
-import { getEnvironment } from '../sandboxes/get-environment.ts'
-import { networkLayers, networkOfCopy } from '../sandboxes/networks.ts'
+import { networkOfCopy } from '../sandboxes/networks.ts'
+import { observeCreate } from '../sandboxes/observe-create.ts'
 import { assertStartable } from '../sandboxes/program.ts'
 import { assertFreeName } from '../sandboxes/sandbox-names.ts'
 import type { SandboxRequest } from '../sandboxes/sandboxes.ts'
-import { setUp } from '../sandboxes/set-up.ts'
-import { bindCopy, namesOfSecrets } from '../secrets/bind.ts'
+import { bindCopy } from '../secrets/bind.ts'
 import { readBindings } from '../secrets/bindings.ts'
 import { getSnapshot } from './snapshots.ts'
 import { snapshotsOf } from './take-snapshot.ts'
@@ -38,8 +33,6 @@ export interface CopyOptions {
   onStep?: OnCreateStep
   /** The id of the new sandbox, when it was chosen before. */
   id?: string
-  /** Called within the transaction that makes the sandbox. */
-  onRow?: (sandbox: Sandbox) => void
 }
 
 /**
@@ -69,21 +62,9 @@ export async function copySandbox(
   request: Omit<SandboxRequest, 'agent'>,
   options: CopyOptions = {},
 ): Promise<Sandbox> {
-  const { observers } = runtime
-  const begunAtMs = performance.now()
-  const { teamId, backend, agentSlug } = snapshot
-  const ended = () => ({ teamId, backend, durationMs: performance.now() - begunAtMs, cause: causeOf(caller) })
-  try {
-    const sandbox = await makeCopy(runtime, caller, snapshot, request, options)
-    const { id: sandboxId, environmentId } = sandbox
-    const made = { sandboxId, environmentId, agentSlug, isSpare: false, ...namesOfSecrets(sandbox) }
-    observers.observe({ type: 'sandbox.created', ...ended(), ...made })
-    return sandbox
-  } catch (error) {
-    const code = error instanceof ApiError ? error.code : 'internal_error'
-    observers.observe({ type: 'sandbox.failed', ...ended(), code })
-    throw error
-  }
+  return await observeCreate(runtime, caller, { backend: snapshot.backend }, () =>
+    makeCopy(runtime, caller, snapshot, request, options),
+  )
 }
 
 async function makeCopy(
@@ -91,9 +72,9 @@ async function makeCopy(
   caller: Caller,
   snapshot: Snapshot,
   request: Omit<SandboxRequest, 'agent'>,
-  { signal, onStep, id = newId('sbx'), onRow }: CopyOptions,
-): Promise<Sandbox> {
-  const { db, config, networks, trust, egress, bundles } = runtime
+  { id = newId('sbx'), ...options }: CopyOptions,
+): Promise<BuiltSandbox> {
+  const { db, bundles } = runtime
   const { teamId, backend, agentSlug, agentName, cwd, deploymentId, bundle, limits } = snapshot
   snapshotsOf(runtime, backend)
   assertFreeName(runtime, caller, request.name)
@@ -107,62 +88,26 @@ async function makeCopy(
   const envs = { ...bound.variables, ...request.envs, ...bound.ownVariables }
   assertStartable({ env: envs })
   const rules = networkOfCopy(caller, snapshot.network, request)
-  const network = { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) }
   const { files = {}, setup: commands = [] } = request
-  const isFurnished = commands.length > 0 || Object.keys(files).length > 0
-  const agent = isFurnished ? getAgent(runtime, caller, agentSlug) : undefined
+  const isPrepared = commands.length > 0 || Object.keys(files).length > 0
   const timeoutMs = request.timeoutMs === undefined ? snapshot.timeoutMs : request.timeoutMs
   const externalUserId = request.externalUserId ?? snapshot.externalUserId
-  await assertReady(runtime, backend)
-  void onStep?.({ type: 'stage', stage: 'environment' })
-  const start = { backend, snapshot: snapshot.id, limits }
-  const { environment } = await getEnvironment(
-    runtime,
-    { ...start, env: envs, network: { mode: config.network, layers: networkLayers(network) } },
-    onStep && (progress => void onStep({ type: 'progress', ...progress })),
-  )
-  const place = { backend, environmentId: environment.id }
-  // Set-up commands run before the sandbox has a row from which its rules could be read.
-  networks.prepare(place.environmentId, network, teamId)
-  try {
-    await assertIsolation(runtime, { backend, environment }, least)
-    if (agent) {
-      const options = { template: undefined, files, cwd, env: envs, commands }
-      const isThroughServer = runtime.backends.get(backend)?.egress !== 'own'
-      await setUp(runtime, agent, isThroughServer ? await trust.prepare(environment) : environment, {
-        ...options,
-        ...(signal && { signal }),
-        ...(onStep && { onStep }),
-      })
-      await environment.sync?.()
-    }
-    signal?.throwIfAborted()
-    const isolation = isolationOf(runtime, { backend, environment })
-    const row: SandboxInput = {
-      ...{ id, teamId, agentSlug, agentName, status: 'active', envs, cwd, network },
-      ...place,
-      ...(isolation && { isolation }),
+  const plan: SandboxPlan = {
+    start: { backend, snapshot: snapshot.id, limits },
+    isolation: [least],
+    row: {
+      ...{ id, teamId, agentSlug, agentName, envs, cwd },
+      network: { ...rules, ...(bound.secrets.length > 0 && { secrets: bound.secrets }) },
       ...(timeoutMs != null && { timeoutMs }),
       ...(deploymentId !== undefined && { deploymentId }),
       ...(bundle !== undefined && { bundle }),
       ...(externalUserId !== undefined && { externalUserId }),
       ...(request.name !== undefined && { name: request.name }),
-    }
-    return await writeWhenFree(db, () =>
-      inTransaction(db, () => {
-        assertFreeName(runtime, caller, request.name)
-        settleEnvironment(db, place.environmentId)
-        const sandbox = insertSandbox(db, row)
-        onRow?.(sandbox)
-        request.store?.(sandbox)
-        return sandbox
-      }),
-    )
-  } catch (error) {
-    await abandonEnvironment(runtime, place)
-    egress.forget(place.environmentId)
-    throw error
-  } finally {
-    networks.prepare(place.environmentId)
+    },
+    ...(isPrepared && {
+      preparation: { agent: getAgent(runtime, caller, agentSlug), template: undefined, files, commands },
+    }),
+    store: request.store,
   }
+  return await buildSandbox(runtime, caller, plan, options)
 }

@@ -58,11 +58,12 @@ export async function forkSandbox(
   const inTurn = createLimit(MADE_AT_ONCE)
   const makeFork = async (): Promise<Fork> => {
     let copy: Thread | undefined
-    const onRow = ({ id }: Sandbox) => {
-      if (thread) copy = copyThread(db, thread, { sandboxId: id, ...(messageId !== undefined && { messageId }) })
+    const store = (fork: Sandbox) => {
+      if (thread) copy = copyThread(db, thread, { sandboxId: fork.id, ...(messageId !== undefined && { messageId }) })
+      request.store?.(fork)
     }
     signal?.throwIfAborted()
-    const made = await copySandbox(runtime, caller, snapshot, request, { onRow, ...(signal && { signal }) })
+    const made = await copySandbox(runtime, caller, snapshot, { ...request, store }, { ...(signal && { signal }) })
     return { sandbox: made, ...(copy && { thread: copy }) }
   }
   try {
