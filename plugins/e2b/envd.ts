@@ -28,7 +28,8 @@ export interface Envd {
   /** Signals that process alone, not its children. */
   signal(pid: number, name: 'SIGTERM' | 'SIGKILL'): Promise<void>
   resize(pid: number, size: TerminalSize): Promise<void>
-  download(path: string, signal?: AbortSignal): Promise<{ size: number; body: ReadableStream<Uint8Array> }>
+  /** The size is undefined where the answer does not say it. */
+  download(path: string, signal?: AbortSignal): Promise<{ size: number | undefined; body: ReadableStream<Uint8Array> }>
   /** Replaces a file's content; its mode stays. */
   upload(path: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
 }
@@ -120,7 +121,8 @@ export function createEnvd({ url, headers }: Access): Envd {
       // A compressed answer would have no length.
       const init = { headers: { 'accept-encoding': 'identity' }, ...(signal && { signal }) }
       const response = await again(() => send(fileUrl(path), init), true, signal)
-      return { size: Number(response.headers.get('content-length') ?? 0), body: response.body ?? empty() }
+      const length = response.headers.get('content-length')
+      return { size: length === null ? undefined : Number(length), body: response.body ?? empty() }
     },
     async upload(path, bytes, signal) {
       const boundary = `threadbox-${crypto.randomUUID()}`

@@ -71,7 +71,11 @@ export function filesInside(
     async read(path, signal) {
       const { stdout } = await run('readable', path)
       // Files of /proc and /sys report a size of 0.
-      if (Number(stdout) > 0) return await use(envd => envd.download(path, signal))
+      const found = Number(stdout)
+      if (found > 0) {
+        const { size = found, body } = await use(envd => envd.download(path, signal))
+        return { size, body }
+      }
       const child = await spawn({ command: ['cat', '--', path], cwd: '/', ...(signal && { signal }) })
       void child.stderr.cancel()
       return { size: 0, body: child.stdout }
