@@ -113,7 +113,9 @@ export function createTraffic(requestsPerKey: number, server: AppServer): Traffi
 const isEvents = ({ headers }: Response): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
+/** An answer that says its length is there whole. */
 const isStream = ({ headers }: Response): boolean =>
+  !headers.has('content-length') &&
   /^(text\/event-stream|application\/x-ndjson|application\/(octet-stream|x-tar))/.test(
     headers.get('content-type') ?? '',
   )

@@ -33,6 +33,18 @@ describe.each(sdks)('files by the SDK %s', (version, sdk) => {
 
   if (version !== NEWEST) return
 
+  test('a short file comes with its length, packed or not', async () => {
+    const text = 'abcdefghij'.repeat(10_000)
+    await sandbox.files.write('short', text)
+    const url = await sandbox.downloadUrl('short')
+    for (const encoding of ['identity', 'gzip']) {
+      const response = await fetch(url, { headers: { 'accept-encoding': encoding }, decompress: false } as RequestInit)
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      expect(response.headers.get('content-length')).toBe(String(bytes.byteLength))
+      expect(Buffer.from(encoding === 'gzip' ? Bun.gunzipSync(bytes) : bytes).toString()).toBe(text)
+    }
+  })
+
   test('large files and many files', async () => {
     const { files } = sandbox
     const bytes = crypto.getRandomValues(new Uint8Array(60_000))

@@ -50,7 +50,8 @@ export async function servePort(
 
 /** Passes an answer on at its reader's pace. The connection breaks when the sandbox has ended. */
 function flowing(context: RequestContext, response: Response, cut: AbortSignal, watched: Disposable): Response {
-  if (!response.body || !context.startFlow || context.request.method === 'HEAD') {
+  const isWhole = !response.body || response.headers.has('content-length')
+  if (!response.body || isWhole || !context.startFlow || context.request.method === 'HEAD') {
     watched[Symbol.dispose]()
     return response
   }
