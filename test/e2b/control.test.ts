@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { Sandbox } from 'e2b'
+import { createControl } from '../../src/http/e2b/control.ts'
+import { procedures } from '../../src/http/e2b/envd/handle.ts'
+import { controlPaths, envdPaths } from '../../src/http/e2b/find-e2b-route.ts'
 import { useApp } from '../support/app.ts'
+import { call } from './client.ts'
 import { sdks, useOptions } from './sdks.ts'
 
 const KEY = 'e2b_0123456789abcdef0123456789abcdef'
@@ -13,6 +17,40 @@ test('the configured key makes sandboxes, and its tokens open them', async () =>
   await sandbox.files.write('a', 'signed')
   expect(await (await fetch(await sandbox.downloadUrl('a'))).text()).toBe('signed')
   await sandbox.kill()
+})
+
+test('what is no snapshot is not removed, and the answer says what it is about', async () => {
+  const said = async (method: string, path: string, body?: object) => (await call(options, method, path, body)).body
+  expect(await said('DELETE', '/templates/base')).toEqual({
+    code: 404,
+    message: "There is no snapshot 'base'; other templates are removed as agents and bases are.",
+  })
+  expect(await said('DELETE', '/templates/tags', { name: 'base', tags: ['mine'] })).toEqual({
+    code: 404,
+    message: 'This server builds no templates: agents, bases and snapshots are templates here.',
+  })
+})
+
+test('each path has a name in the metrics, and what programs inside answer has one', async () => {
+  expect(createControl(app.runtime).routes.map(({ path }) => path)).toEqual(expect.arrayContaining([...controlPaths]))
+  expect([...controlPaths]).toEqual(expect.arrayContaining(createControl(app.runtime).routes.map(({ path }) => path)))
+  expect(envdPaths.filter(path => /^\/\w+\./.test(path)).toSorted()).toEqual(
+    procedures.map(name => `/${name}`).toSorted(),
+  )
+  const sandbox = await Sandbox.create('base', options)
+  await sandbox.files.read('/etc/passwd')
+  await sandbox.commands.run('true')
+  const place = { 'e2b-sandbox-id': sandbox.sandboxId, 'e2b-sandbox-port': '8399' }
+  await fetch(`${app.url}/sandboxes/anything`, { headers: place })
+  await sandbox.kill()
+  const text = await (await app.request('GET', '/metrics')).text()
+  const named = [...text.matchAll(/^threadbox_http_requests_total\{method="(\w+)",route="([^"]+)"/gm)]
+  expect(named.map(([, method, route]) => `${method} ${route}`)).toEqual(
+    expect.arrayContaining([
+      ...['POST /v2/sandboxes', 'DELETE /sandboxes/:sandboxID', 'DELETE /templates/:templateID', 'GET /files'],
+      ...['POST /process.Process/Start', 'GET sandbox port'],
+    ]),
+  )
 })
 
 describe.each(sdks)('e2b %s', (_, sdk) => {

@@ -1,5 +1,6 @@
 import { causeOf } from '../../core/access/caller.ts'
 import type { Observe } from '../../model/observation.ts'
+import { findE2bRoute } from '../e2b/find-e2b-route.ts'
 import type { FindRoute } from '../find-route.ts'
 import type { Step } from './step.ts'
 
@@ -10,13 +11,14 @@ export const observeRequests =
     const { id: requestId, address, request, preview, e2b } = context
     const begunAtMs = performance.now()
     const { method } = request
+    const { pathname } = new URL(request.url)
     const traceparent = request.headers.get('traceparent')
     observe({ type: 'request.started', requestId, method, ...(traceparent !== null && { traceparent }) })
     const response = await next()
     const caller = context.admission?.caller
     observe({
       type: 'request.ended',
-      ...(e2b?.kind === 'port' ? findRoute(method, 'e2b') : findRoute(method, new URL(request.url).pathname)),
+      ...(e2b ? findE2bRoute(e2b, method, pathname) : findRoute(method, pathname)),
       status: response.status,
       durationMs: performance.now() - begunAtMs,
       ...(caller && { teamId: caller.teamId }),

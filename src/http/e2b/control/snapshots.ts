@@ -1,4 +1,5 @@
-import { Elysia } from 'elysia'
+import { Elysia, NotFoundError } from 'elysia'
+import { excerpt } from '../../../bounds.ts'
 import { forkE2bSandbox, getE2bSandbox } from '../../../core/e2b/sandboxes.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { createSnapshot, getSnapshot, listTeamSnapshots, removeSnapshot } from '../../../core/snapshots/snapshots.ts'
@@ -55,10 +56,18 @@ export const snapshotRoutes = (runtime: Runtime) =>
       },
       { query: SnapshotsQuery },
     )
+    // Else it would be a snapshot of that name.
+    .delete('/templates/tags', () => {
+      throw new NotFoundError()
+    })
     .delete(
       '/templates/:templateID',
       async ({ request, params: { templateID } }) => {
-        await removeSnapshot(runtime, getCaller(request), nameOf(templateID))
+        await removeSnapshot(runtime, getCaller(request), nameOf(templateID)).catch(error => {
+          if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+          const [name, rest] = [excerpt(templateID), 'other templates are removed as agents and bases are']
+          throw new ApiError('not_found', `There is no snapshot '${name}'; ${rest}.`)
+        })
         return new Response(null, { status: 204 })
       },
       { params: TemplateParams },

@@ -137,6 +137,9 @@ export function refuseProcedure(request: Request, error: unknown): Response | un
 
 const STREAM_INPUT = 'process.Process/StreamInput'
 
+/** The names of all procedures. */
+export const procedures: readonly string[] = [...Object.keys(unary), ...Object.keys(streaming), STREAM_INPUT]
+
 async function procedure(name: string, call: Call): Promise<Response> {
   const { request, target, signal } = call
   if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } })
