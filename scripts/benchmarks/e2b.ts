@@ -1,13 +1,13 @@
-/** The backend e2b beside E2B's own SDK: at E2B when E2B_API_KEY is set, else at the one that the tests have. */
+/** The backend e2b beside E2B's own SDK: at E2B when E2B_API_KEY is set, else at a threadbox. */
 import { Sandbox } from 'e2b'
-import { openFakeE2b } from '../../test/support/e2b/server.ts'
+import { openThreadboxAsE2b } from '../../test/support/threadbox-as-e2b.ts'
 import { call, inDirectory, serve } from './server.ts'
 import { line, report, timed } from './table.ts'
 
 const ROUNDS = 3
-const fake = process.env.E2B_API_KEY ? undefined : await openFakeE2b()
+const outer = process.env.E2B_API_KEY ? undefined : await openThreadboxAsE2b()
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('E2B_')))
-Object.assign(env, fake?.environment)
+Object.assign(env, outer?.variables)
 Object.assign(process.env, env)
 
 const sdkRun = line('e2b SDK: commands.run true')
@@ -45,6 +45,6 @@ await inDirectory(async directory => {
   await call(url, 'DELETE', `/v1/sandboxes/${id}`)
   await stop()
 })
-await fake?.close()
+await outer?.close()
 report([sdkRun, execs, sdkCreate, firsts, deletes])
 process.exit()

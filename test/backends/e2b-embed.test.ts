@@ -3,25 +3,25 @@ import { Sandbox as CodeInterpreter } from '@e2b/code-interpreter'
 import { Sandbox } from 'e2b'
 import { e2b } from '../../plugins/e2b/index.ts'
 import { useApp } from '../support/app.ts'
-import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
 import { startPreviewServer } from '../support/preview-server.ts'
+import { openThreadboxAsE2b, type ThreadboxAsE2b } from '../support/threadbox-as-e2b.ts'
 
-// E2B Embed: an API and one address for all sandboxes, without names for them. The suite of e2b-contract.test.ts runs in this mode too.
+// As E2B Embed: an API and one address for all sandboxes, without names for them. The suite of e2b-contract.test.ts runs in this mode too.
 setDefaultTimeout(60_000)
 
 const PORT = 8410
 
-let fake: FakeE2b
+let outer: ThreadboxAsE2b
 beforeAll(async () => {
-  fake = await openFakeE2b()
+  outer = await openThreadboxAsE2b()
 })
 const app = useApp(['--backend', 'e2b'], {}, () => [
-  e2b({ connection: fake.environment, template: 'base', idleMs: 3_600_000 }),
+  e2b({ connection: outer.variables, template: 'base', idleMs: 3_600_000 }),
 ])
-afterAll(() => fake.close())
+afterAll(() => outer.close())
 
 /** What the published SDK is given for Embed. */
-const embed = () => ({ apiKey: fake.key, apiUrl: fake.apiUrl, sandboxUrl: fake.sandboxUrl })
+const embed = () => ({ apiKey: outer.key, apiUrl: outer.proxy.url, sandboxUrl: outer.proxy.url })
 
 test('the published SDK works on it, so the address behaves as Embed’s', async () => {
   const sandbox = await Sandbox.create('base', { ...embed(), metadata: { of: 'sdk' }, timeoutMs: 60_000 })
@@ -51,22 +51,12 @@ test('its code interpreter too', async () => {
   }
 })
 
-test('a request without the headers finds no sandbox, whatever host it names', async () => {
-  const id = await app.sandbox()
-  const box = [...fake.boxes.values()].at(-1)!
-  const host = `49983-${box.id}.e2b.app`
-  expect((await fetch(`${fake.sandboxUrl}/health`, { headers: { host } })).status).toBe(502)
-  const headers = { 'e2b-sandbox-id': box.id, 'e2b-sandbox-port': '49983' }
-  expect((await fetch(`${fake.sandboxUrl}/health`, { headers })).status).toBe(204)
-  await app.ask('DELETE', `/v1/sandboxes/${id}`)
-})
-
 test('commands, files, processes and previews of sandboxes there go by headers alone', async () => {
   const id = await app.sandbox({ files: { '/home/user/given.txt': 'given' }, envs: { TOKEN: 'abc' } })
   expect(await app.shell(id, 'cat given.txt; echo " $TOKEN"')).toBe('given abc\n')
   await startPreviewServer(app, id, PORT)
   const { body } = await app.ask('POST', `/v1/sandboxes/${id}/ports/${PORT}/link`)
-  expect(body.host.url).toBe(fake.sandboxUrl)
+  expect(body.host.url).toBe(outer.proxy.url)
   const direct = await fetch(`${body.host.url}/hello`, { headers: body.host.headers })
   expect((await direct.text()).split('\r\n')[0]).toBe('GET /hello HTTP/1.1')
   const preview = await app.request('GET', `/v1/sandboxes/${id}/ports/${PORT}/hello`)
@@ -82,8 +72,8 @@ test('doctor says when requests to sandboxes would go elsewhere', async () => {
     await made.close()
     return [found?.ok, found?.detail]
   }
-  const { E2B_SANDBOX_URL, ...apiAlone } = fake.environment
-  expect(await way(fake.environment)).toEqual([true, E2B_SANDBOX_URL])
+  const { E2B_SANDBOX_URL, ...apiAlone } = outer.variables
+  expect(await way(outer.variables)).toEqual([true, E2B_SANDBOX_URL])
   expect(await way(apiAlone)).toEqual([false, 'hosts of e2b.app, unless that E2B names others'])
   expect(await way({ ...apiAlone, E2B_DOMAIN: 'e2b.example' })).toEqual([true, 'hosts of e2b.example'])
 })

@@ -1,43 +1,45 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Sandbox } from 'e2b'
 import { createE2bBackend, type E2bOptions } from '../../plugins/e2b/index.ts'
+import { readE2bId } from '../../src/core/e2b/ids.ts'
 import { newId } from '../../src/db/id.ts'
 import { runCommand } from '../../src/environment/run-command.ts'
 import type { Backend, Environment, EnvironmentSpec, NetworkSpec } from '../../src/plugin-api/index.ts'
 import { countSleepers } from '../../src/plugin-suite/sleepers.ts'
-import type { Box } from '../support/e2b/box.ts'
-import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
+import type { Said } from '../support/faulty-proxy.ts'
 import { leftovers } from '../support/leftovers.ts'
+import { openThreadboxAsE2b, type ThreadboxAsE2b } from '../support/threadbox-as-e2b.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(60_000)
 
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-e2b-test-'))
-let fake: FakeE2b
+let e2b: ThreadboxAsE2b
 let backend: Backend
 const opened: Backend[] = []
 const log: string[] = []
 
 beforeAll(async () => {
-  fake = await openFakeE2b()
+  e2b = await openThreadboxAsE2b()
   backend = open()
 })
 beforeEach(() => {
-  fake.asked.length = 0
+  e2b.proxy.asked.length = 0
 })
 afterAll(async () => {
   for (const id of await backend.list()) await (await backend.open(id))?.destroy()
   for (const each of opened) await each.close()
-  await fake.close()
+  await e2b.close()
   rmSync(directory, { recursive: true, force: true })
 })
 
 function open(options: Partial<E2bOptions> = {}): Backend {
   const made = createE2bBackend({
     dataDirectory: directory,
-    connection: fake.environment,
+    connection: e2b.variables,
     template: 'base',
     idleMs: 3_600_000,
     log: line => void log.push(line),
@@ -49,15 +51,18 @@ function open(options: Partial<E2bOptions> = {}): Backend {
 
 const create = (spec: Partial<EnvironmentSpec> = {}, from = backend): Promise<Environment> =>
   from.create({ id: newId('env'), limits: {}, ...spec })
-const boxOf = ({ id }: Environment): Box =>
-  [...fake.boxes.values()].find(box => box.info.metadata.threadboxEnvironment === id)!
+const infoOf = ({ id }: Environment) => Sandbox.getInfo(e2b.idOf(id), e2b.options)
+const isPaused = async (environment: Environment) => (await infoOf(environment)).state === 'paused'
+/** As somebody else does with the same key. */
+const pauseFromOutside = ({ id }: Environment) => Sandbox.pause(e2b.idOf(id), e2b.options)
+const killFromOutside = ({ id }: Environment) => Sandbox.kill(e2b.idOf(id), e2b.options)
 const shell = async (environment: Environment, command: string) =>
   (await runCommand(environment, { command, timeoutMs: 20_000 })).stdout
 
 describe('a create', () => {
   test('names the template, the variables, the label, and that it is paused when its time is up', async () => {
     const environment = await create({ template: 'code-interpreter-v1', env: { TOKEN: 'abc' } })
-    const { body } = fake.asked.find(({ method }) => method === 'POST')!
+    const { body } = e2b.proxy.asked.find(({ method, sandboxId }) => method === 'POST' && !sandboxId)!
     expect(body).toMatchObject({
       templateID: 'code-interpreter-v1',
       envVars: { TOKEN: 'abc' },
@@ -82,7 +87,7 @@ describe('a create', () => {
   test('without a key, or with one that is refused, says what to do', async () => {
     const keyless = open({ connection: {} })
     await expect(create({}, keyless)).rejects.toMatchObject({ message: expect.stringContaining('E2B_API_KEY') })
-    const wrong = open({ connection: { ...fake.environment, E2B_API_KEY: 'e2b_wrong' } })
+    const wrong = open({ connection: { ...e2b.variables, E2B_API_KEY: 'e2b_wrong' } })
     await expect(create({}, wrong)).rejects.toMatchObject({
       code: 'sandbox_unavailable',
       message: expect.stringContaining('E2B_API_KEY'),
@@ -99,10 +104,12 @@ describe('a create', () => {
 describe('a service that is busy', () => {
   const refusing = (status: number, count: number, headers = {}) => {
     let left = count
-    fake.answer = () => (left-- > 0 ? Response.json({ code: status, message: 'busy' }, { status, headers }) : undefined)
+    e2b.proxy.answer = ({ sandboxId }): Said | undefined =>
+      sandboxId === undefined && left-- > 0 ? { status, headers, body: { code: status, message: 'busy' } } : undefined
   }
-  beforeEach(() => {
-    fake.answer = () => undefined
+  afterEach(() => {
+    e2b.proxy.answer = () => undefined
+    e2b.proxy.isLost = () => false
   })
 
   test.each([429, 500, 502, 503])('is asked again after %d', async status => {
@@ -120,44 +127,42 @@ describe('a service that is busy', () => {
   })
 
   test('is given up in the end, and nothing is left', async () => {
-    fake.answer = ({ method }) =>
-      method === 'POST' ? Response.json({ code: 500, message: 'broken' }, { status: 500 }) : undefined
-    const before = fake.boxes.size
+    e2b.proxy.answer = ({ method }) =>
+      method === 'POST' ? { status: 500, body: { code: 500, message: 'broken' } } : undefined
+    const before = e2b.sandboxes().size
     await expect(create()).rejects.toMatchObject({ code: 'sandbox_unavailable' })
-    expect(fake.boxes.size).toBe(before)
+    expect(e2b.sandboxes().size).toBe(before)
   })
 
   test('makes one sandbox though its answer is lost', async () => {
     let isFirst = true
-    fake.isLost = ({ method, path }) => {
+    e2b.proxy.isLost = ({ method, path }) => {
       const isLost = isFirst && method === 'POST' && path === '/v2/sandboxes'
       if (isLost) isFirst = false
       return isLost
     }
-    const before = fake.boxes.size
+    const before = e2b.sandboxes().size
     const environment = await create()
-    fake.isLost = () => false
-    expect([fake.boxes.size, await shell(environment, 'echo one')]).toEqual([before + 1, 'one\n'])
+    expect([e2b.sandboxes().size, await shell(environment, 'echo one')]).toEqual([before + 1, 'one\n'])
     await environment.destroy()
-    expect(fake.boxes.size).toBe(before)
+    expect(e2b.sandboxes().size).toBe(before)
   })
 
   test('is asked again by what is sent to a sandbox', async () => {
     const environment = await create()
     let left = 2
-    fake.answerOfSandbox = () =>
-      left-- > 0 ? 'HTTP/1.1 429 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n' : undefined
+    e2b.proxy.answer = ({ sandboxId }) => (sandboxId !== undefined && left-- > 0 ? { status: 429 } : undefined)
     expect(await shell(environment, 'echo again')).toBe('again\n')
     left = 2
     await environment.files.write('/tmp/a', Buffer.from('again'))
-    fake.answerOfSandbox = () => undefined
     await environment.destroy()
   })
 })
 
 describe('the network', () => {
   const name = 'api.example.com'
-  const rows: [string, NetworkSpec, object, RegExp][] = [
+  type Wanted = { allow: boolean; allowOut?: string[]; denyOut?: string[] }
+  const rows: [string, NetworkSpec, Wanted, RegExp][] = [
     ['none', { mode: 'none', layers: [] }, { allow: false }, /^network: none$/],
     ['public', { mode: 'public', layers: [] }, { allow: true }, /what is public/],
     [
@@ -212,43 +217,45 @@ describe('the network', () => {
   })
   afterAll(() => environment.destroy())
 
-  test('goes with the create', () => {
-    expect(boxOf(environment).network).toMatchObject({ allowOut: ['first.com'], denyOut: ['0.0.0.0/0'] })
+  /** What is sent, and what the sandbox is held to from then on. */
+  const told = () => e2b.proxy.asked.findLast(({ path }) => path.endsWith('/network'))?.body
+  const enforced = async () => {
+    const id = readE2bId(e2b.idOf(environment.id))
+    const { allowOut, denyOut } = (await e2b.app.ask('GET', `/v1/sandboxes/${id}`)).body.network
+    return { allowOut, denyOut }
+  }
+
+  test('goes with the create', async () => {
+    expect(await enforced()).toEqual({ allowOut: ['first.com'], denyOut: [] })
   })
 
-  test.each(rows)('%s', async (_, spec, told, line) => {
+  test.each(rows)('%s', async (_, spec, wanted, line) => {
     await environment.setNetwork?.(spec)
-    const { allow_internet_access: allow, ...lists } = boxOf(environment).network as any
-    expect({ allow, ...lists }).toMatchObject(told)
-    expect(lists.allowOut).toEqual((told as { allowOut?: string[] }).allowOut)
+    const { allow_internet_access: allow, ...lists } = told()
+    const { allowOut, denyOut } = wanted
+    expect({ allow, ...lists }).toMatchObject(wanted)
+    expect(lists.allowOut).toEqual(allowOut)
+    const allowed = wanted.allow ? (allowOut ?? null) : []
+    expect(await enforced()).toEqual({ allowOut: allowed, denyOut: allowed ? [] : (denyOut ?? []) })
     expect(environment.confinement.at(-1)).toMatch(line)
   })
 })
 
 describe('a sandbox that is not used', () => {
-  test('is paused by E2B, and goes on where it was at its next use', async () => {
-    const short = open({ idleMs: 1500 })
-    const environment = await create({}, short)
-    await shell(
-      environment,
-      'echo kept > /tmp/f; (while :; do echo x >> /tmp/ticks; sleep 0.05; done) >/dev/null 2>&1 &',
-    )
-    const box = boxOf(environment)
-    await until(() => box.state === 'paused')
+  test('is paused by E2B, and has its files at its next use', async () => {
+    const environment = await create({}, open({ idleMs: 1500 }))
+    await shell(environment, 'echo kept > /tmp/f')
+    await until(() => isPaused(environment))
     expect(await shell(environment, 'cat /tmp/f')).toBe('kept\n')
-    expect(box.state).toBe('running')
-    const count = async () => Number(await shell(environment, 'wc -l < /tmp/ticks'))
-    const before = await count()
-    await until(async () => (await count()) > before)
+    expect(await isPaused(environment)).toBe(false)
     await environment.destroy()
   })
 
   test('is kept while a command runs', async () => {
     const environment = await create({}, open({ idleMs: 1000 }))
-    const box = boxOf(environment)
     expect(await shell(environment, 'sleep 3; echo still here')).toBe('still here\n')
-    expect(box.state).toBe('running')
-    expect(fake.asked.filter(({ path }) => path.endsWith('/timeout')).length).toBeGreaterThan(1)
+    expect(await isPaused(environment)).toBe(false)
+    expect(e2b.proxy.asked.filter(({ path }) => path.endsWith('/timeout')).length).toBeGreaterThan(1)
     await environment.destroy()
   })
 })
@@ -256,7 +263,7 @@ describe('a sandbox that is not used', () => {
 describe('a sandbox that somebody else', () => {
   test('paused is resumed', async () => {
     const environment = await create()
-    await boxOf(environment).pause(true)
+    await pauseFromOutside(environment)
     expect(await shell(environment, 'echo back')).toBe('back\n')
     await environment.destroy()
   })
@@ -264,7 +271,7 @@ describe('a sandbox that somebody else', () => {
   test('ended is said to be gone, and its commands are', async () => {
     const environment = await create()
     const child = await environment.spawn({ command: 'sleep 60' })
-    await boxOf(environment).kill()
+    await killFromOutside(environment)
     await expect(child.exited).rejects.toMatchObject({ code: 'sandbox_unavailable' })
     await expect(shell(environment, 'true')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
     await expect(environment.files.read('/etc/passwd')).rejects.toMatchObject({ code: 'sandbox_unavailable' })
@@ -361,10 +368,34 @@ test('another server ends what the last one had in the foreground, and leaves th
   await environment.destroy()
 })
 
+test('of many sandboxes, which come in pages, all are found', async () => {
+  const made = await Promise.all(Array.from({ length: 5 }, () => create()))
+  // E2B's pages are as long as it likes.
+  e2b.proxy.rewrite = path => path.replace(/^\/v2\/sandboxes\?/, '$&limit=2&')
+  try {
+    expect(await backend.list()).toEqual(expect.arrayContaining(made.map(({ id }) => id)))
+    expect(e2b.proxy.asked.filter(({ path }) => path.startsWith('/v2/sandboxes?')).length).toBeGreaterThan(2)
+  } finally {
+    e2b.proxy.rewrite = path => path
+  }
+  for (const each of made) await each.destroy()
+})
+
+test('a command is told of no proxy: the sandbox has its own way out', async () => {
+  const environment = await create()
+  const child = await environment.spawn({ command: 'sleep 60' })
+  const [started] = await (await Sandbox.connect(e2b.idOf(environment.id), e2b.options)).commands.list()
+  expect(Object.keys(started!.envs)).toContain('HOME')
+  expect(Object.keys(started!.envs).filter(name => /proxy/i.test(name))).toEqual([])
+  child.kill()
+  await child.exited
+  await environment.destroy()
+})
+
 test('whoever uses another backend loads and asks nothing', async () => {
   const unused = open({ dataDirectory: join(directory, 'unused'), connection: {} })
   expect([await unused.list(), await unused.open(newId('env'))]).toEqual([[], undefined])
-  expect(fake.asked).toEqual([])
+  expect(e2b.proxy.asked).toEqual([])
 })
 
 describe('code cells', () => {
@@ -414,18 +445,15 @@ describe('code cells', () => {
 })
 
 test('of two hundred made and deleted, nothing is left', async () => {
-  const before = fake.boxes.size
-  const made: string[] = []
+  const [before, begun] = [e2b.sandboxes().size, e2b.app.environmentIds.length]
+  let made = 0
   const worker = async () => {
-    while (made.length < 200) {
-      const id = newId('env')
-      made.push(id)
-      const environment = await create({ id })
-      made[made.indexOf(id)] = boxOf(environment).environment.id
-      await environment.destroy()
+    while (made < 200) {
+      made += 1
+      await (await create()).destroy()
     }
   }
   await Promise.all(Array.from({ length: 4 }, worker))
-  expect([fake.boxes.size, made.length]).toEqual([before, 200])
-  expect(await leftovers(...made)).toEqual([])
-}, 120_000)
+  expect([e2b.sandboxes().size, e2b.app.environmentIds.length - begun]).toEqual([before, 200])
+  expect(await leftovers(...e2b.app.environmentIds.slice(begun))).toEqual([])
+}, 180_000)

@@ -1,22 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { Sandbox } from 'e2b'
 import { beginEnvironment } from '../../src/db/environments.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
 import { command, patiently, Server } from '../support/server.ts'
+import { openThreadboxAsE2b, type ThreadboxAsE2b } from '../support/threadbox-as-e2b.ts'
 import { until } from '../support/until.ts'
 
 patiently()
 
-let fake: FakeE2b
+let e2b: ThreadboxAsE2b
 let server: Server
 beforeAll(async () => {
-  fake = await openFakeE2b()
-  server = await new Server({ flags: ['--backend', 'e2b'], env: fake.environment }).start()
+  e2b = await openThreadboxAsE2b()
+  server = await new Server({ flags: ['--backend', 'e2b'], env: e2b.variables }).start()
 })
 afterAll(async () => {
   await server.close()
-  await fake.close()
+  await e2b.close()
 })
 
 const sleepers = async (sandboxId: string, mark: string) =>
@@ -39,32 +40,25 @@ test('a server that was killed finds its sandboxes, with what was left in them a
   await server.start()
   expect((await server.exec(id, 'cat f')).stdout).toBe('kept\n')
   expect([await sleepers(id, '7501'), await sleepers(id, '7502')]).toEqual([1, 0])
-  expect(fake.boxes.size).toBe(1)
+  expect(e2b.sandboxes().size).toBe(1)
 })
 
 test('a sandbox whose row was never written is removed at the next start', async () => {
   const id = await server.sandbox()
-  const [box] = [...fake.boxes.values()]
-  expect(box).toBeDefined()
+  const [known = ''] = e2b.sandboxes().values()
+  const { metadata } = await Sandbox.getInfo(known, e2b.options)
   await server.stop()
   // As a crash leaves one between its making and its row: it is noted that it was begun.
   const environmentId = 'env_00000000-0000-7000-8000-000000000000'
   const db = openDatabase(join(server.dataDirectory, 'threadbox.db'))
   beginEnvironment(db, { environmentId, backend: 'e2b' })
   db.close()
-  const { threadbox: label } = box!.info.metadata as Record<string, string>
-  const made = await fetch(`${fake.apiUrl}/v2/sandboxes`, {
-    method: 'POST',
-    headers: { 'x-api-key': fake.key },
-    body: JSON.stringify({
-      templateID: 'base',
-      timeout: 600,
-      metadata: { threadbox: label, threadboxEnvironment: environmentId },
-    }),
+  await Sandbox.create('base', {
+    ...e2b.options,
+    metadata: { threadbox: metadata.threadbox!, threadboxEnvironment: environmentId },
   })
-  const { sandboxID } = (await made.json()) as { sandboxID: string }
   await server.start()
-  await until(() => !fake.boxes.has(sandboxID))
+  await until(() => !e2b.sandboxes().has(environmentId))
   expect((await server.exec(id, 'echo still')).stdout).toBe('still\n')
 })
 

@@ -1,21 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { e2b } from '../../plugins/e2b/index.ts'
+import { readE2bId } from '../../src/core/e2b/ids.ts'
 import { runCommand } from '../../src/environment/run-command.ts'
 import type { Engine, Plugin } from '../../src/plugin-api/index.ts'
 import { useApp } from '../support/app.ts'
-import { type FakeE2b, openFakeE2b } from '../support/e2b/server.ts'
+import { openFaultyProxy } from '../support/faulty-proxy.ts'
 import { startModelServer } from '../support/model-server.ts'
+import { openThreadboxAsE2b, type ThreadboxAsE2b } from '../support/threadbox-as-e2b.ts'
 import { chunksOf, say } from './public-chat.ts'
 
-/** Where programs at E2B reach this server. */
-const inside = 18_088
-const publicUrl = `http://127.0.0.1:${inside}`
+/** Where programs at E2B reach this server. 127.0.0.1 is their own sandbox. */
+const PUBLIC_ADDRESS = '127.0.0.2'
+const way = await openFaultyProxy(() => Number(new URL(app.url).port), PUBLIC_ADDRESS)
+const publicUrl = way.url
 const PNG = 'b"\\x89PNG\\r\\n\\x1a\\n" + b"0" * 8'
 
 const model = startModelServer()
-let fake: FakeE2b
+let outer: ThreadboxAsE2b
 beforeAll(async () => {
-  fake = await openFakeE2b({ internet: { inside, port: () => Number(new URL(app.url).port) } })
+  outer = await openThreadboxAsE2b({ flags: ['--network-private', PUBLIC_ADDRESS] })
 }, 60_000)
 /** What the last run had, and how its program fared. */
 let token = ''
@@ -39,7 +42,7 @@ const program: Engine = {
 }
 
 const plugins = (): Plugin[] => [
-  e2b({ connection: fake.environment, template: 'code-interpreter-v1', idleMs: 3_600_000, publicUrl }),
+  e2b({ connection: outer.variables, template: 'code-interpreter-v1', idleMs: 3_600_000, publicUrl }),
   { name: 'program', engine: () => program },
 ]
 const models = ['--model', 'anthropic/claude-sonnet-4-6', '--backend', 'e2b']
@@ -52,11 +55,13 @@ const app = useApp([...models, '--public-url', publicUrl], environment, plugins)
 // After the app's own end.
 afterAll(async () => {
   await model.stop()
-  await fake.close()
+  await way.close()
+  await outer.close()
 }, 60_000)
 
 beforeAll(() => {
-  for (const engine of ['program', 'ai-sdk']) app.agent(engine, {}, { engine })
+  const options = { networkAllowOut: [PUBLIC_ADDRESS] }
+  for (const engine of ['program', 'ai-sdk']) app.agent(engine, {}, { engine, options })
 })
 
 describe('a program at E2B', () => {
@@ -93,13 +98,14 @@ test('an agent runs code cells, and the model sees their charts', async () => {
 test('rules that change reach the sandbox before they are stored', async () => {
   const id = await app.sandbox({ networkAllowOut: ['a.com'] })
   const { sandboxId } = (await app.ask('GET', `/v1/sandboxes/${id}`)).body
-  const box = [...fake.boxes.values()].find(({ info }) => info.metadata.threadboxEnvironment === sandboxId)!
-  expect(box.network).toMatchObject({ allowOut: ['a.com'] })
+  const there = `/v1/sandboxes/${readE2bId(outer.idOf(sandboxId))}`
+  const allowed = async () => (await outer.app.ask('GET', there)).body.network.allowOut
+  expect(await allowed()).toEqual(['a.com'])
   const { body } = await app.ask('PATCH', `/v1/sandboxes/${id}`, { networkAllowOut: ['b.com'] })
-  expect([box.network, body.network.allowOut]).toMatchObject([{ allowOut: ['b.com'] }, ['b.com']])
-  fake.answer = ({ path }) =>
-    path.endsWith('/network') ? Response.json({ code: 400, message: 'no' }, { status: 400 }) : undefined
+  expect([await allowed(), body.network.allowOut]).toEqual([['b.com'], ['b.com']])
+  outer.proxy.answer = ({ path }) =>
+    path.endsWith('/network') ? { status: 400, body: { code: 400, message: 'no' } } : undefined
   expect((await app.ask('PATCH', `/v1/sandboxes/${id}`, { networkAllowOut: ['c.com'] })).status).toBe(503)
-  fake.answer = () => undefined
+  outer.proxy.answer = () => undefined
   expect((await app.ask('GET', `/v1/sandboxes/${id}`)).body.network.allowOut).toEqual(['b.com'])
 })
