@@ -3,12 +3,13 @@ import { api, RequestError, take } from '../api/client.ts'
 import { bytes, duration } from '../parts/format.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Status } from '../parts/status.tsx'
+import { Selftest } from './selftest.tsx'
 
 const MB = 1024 * 1024
 /** The API tells of no change of the machine: it is asked again, while the page is seen. */
 const LOOK_MS = 10_000
 
-/** The machine that the server runs on, and what a check of its backend has found. Only the operator's keys see it. */
+/** The machine that the server runs on, what a check of its backend has found, and what its last selftest did. Only the operator's keys see it. */
 export function Machine() {
   const server = useQuery({
     queryKey: ['server'],
@@ -18,7 +19,7 @@ export function Machine() {
   if (server.error instanceof RequestError && server.error.status === 403) return null
   if (server.error) return <Problem error={server.error} />
   if (!server.data) return null
-  const { machine, disk, backends, version, eventLoopDelayMs, memoryBytes, startedAt } = server.data
+  const { machine, disk, backends, version, eventLoopDelayMs, memoryBytes, startedAt, settings } = server.data
   const used = machine.memoryBytes - machine.availableMemoryBytes
   return (
     <section className="card stack" aria-labelledby="machine">
@@ -70,6 +71,7 @@ export function Machine() {
         </div>
       </dl>
       <Findings />
+      <Selftest dataDirectory={settings.find(({ name }) => name === 'data-dir')?.value} />
     </section>
   )
 }
