@@ -17,6 +17,11 @@ const BRIDGE_USER = '65533:65533'
 
 /** Part of the process limit for the guest and the bridge: their threads, and commands that are being started. */
 const OWN_PROCESSES = 64
+/**
+ * Settings of the guest's JavaScript engine. It makes threads for its collector and its compiler when it wants them, and aborts where
+ * the kernel refuses one: a fork bomb that fills the container's process limit would end the guest.
+ */
+const withoutHelperThreads = ['BUN_JSC_numberOfGCMarkers=1', 'BUN_JSC_useConcurrentGC=0', 'BUN_JSC_useConcurrentJIT=0']
 const MIB = 1024 * 1024
 const HOSTNAME = 'sandbox'
 const SHARED_MEMORY_BYTES = 64 * MIB
@@ -58,6 +63,7 @@ export function containerBody({ id, dataId, image, createdWith, seccomp, emptyVo
       ...Object.keys(image.env),
       `${ENVIRONMENT_VARIABLE}=${JSON.stringify(image.env)}`,
       `${TOKEN_VARIABLE}=${token}`,
+      ...withoutHelperThreads,
     ],
     StopSignal: 'SIGKILL',
     Healthcheck: { Test: ['NONE'] },
