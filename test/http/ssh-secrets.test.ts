@@ -23,7 +23,7 @@ test('a binding for SSH wants a private key, a user, and host keys that are keys
     [{ ...deploy, as: { ssh: { user: 'a\nb' } } }, /ssh.user/],
     [{ ...deploy, as: { ssh: { user: 'git', hostKeys: ['AAAA'] } } }, /must be a public key/],
     [{ ...deploy, as: { ssh: { user: 'git' }, env: 'KEY' } }, /one of header/],
-    [{ ...deploy, methods: ['GET'] }, /ssh has no methods and paths/],
+    [{ ...deploy, methods: ['GET'] }, /ssh has no methods, paths and when/],
     [{ ...deploy, hosts: ['10.0.0.1'] }, /an address/],
   ]
   for (const [binding, reason] of wrong) {

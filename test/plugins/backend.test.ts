@@ -21,7 +21,8 @@ test('a backend of a plugin keeps the contract in the executable', async () => {
   expect(passed).toBeGreaterThan(50)
   expect(stdout).toEndWith(`\n\n${passed} passed, 0 failed\n`)
   expect([...new Bun.Glob('*').scanSync({ cwd: directory, onlyFiles: false })]).toEqual([])
-})
+  // A whole suite of tests runs in it.
+}, 300_000)
 
 test('doctor tries what a backend of a plugin needs', async () => {
   const { code, stdout } = await command(['doctor', ...flags, '--data-dir', join(directory, 'doctor')])
