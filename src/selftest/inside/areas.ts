@@ -10,4 +10,7 @@ export const areas: Readonly<Record<string, () => Promise<Programs>>> = {
   guest: async () => (await import('./guest.ts')).guest,
   'host-files': async () => (await import('./host-files.ts')).hostFiles,
   limits: async () => (await import('./limits.ts')).limits,
+  egress: async () => (await import('./egress.ts')).egress,
+  files: async () => (await import('./files.ts')).files,
+  neighbours: async () => (await import('./neighbours.ts')).neighbours,
 }

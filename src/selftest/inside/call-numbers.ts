@@ -79,6 +79,7 @@ const numbers = {
   inotify_add_watch: [254, 27],
   migrate_pages: [256, 238],
   openat: [257, 56],
+  mkdirat: [258, 34],
   mknodat: [259, 33],
   linkat: [265, 37],
   symlinkat: [266, 36],

@@ -60,5 +60,11 @@ function toWord(argument: number | bigint | NodeJS.TypedArray | null): number | 
   return typeof argument === 'bigint' ? BigInt.asIntN(64, argument) : argument
 }
 
-const nameOfErrno = (number: number): string =>
-  Object.entries(constants.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
+/** Node has no name for this one. */
+const ESOCKTNOSUPPORT = 94
+
+/** As `EPERM`. */
+export function nameOfErrno(number: number): string {
+  if (number === ESOCKTNOSUPPORT) return 'ESOCKTNOSUPPORT'
+  return Object.entries(constants.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`
+}

@@ -1,0 +1,149 @@
+import { readdirSync } from 'node:fs'
+import { askKernel, linkUnchanged, removeNoAddress, removeNoRoute, removeNoTable } from './netlink.ts'
+import type { Attempt, Programs } from './program.ts'
+import {
+  AF_INET,
+  AF_INET6,
+  AF_NETLINK,
+  SOCK_DGRAM,
+  SOCK_RAW,
+  SOCK_SEQPACKET,
+  SOCK_STREAM,
+  sendTo,
+  toSocketAddress,
+  withSocket,
+} from './sockets.ts'
+import { syscall } from './syscall.ts'
+
+const [IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_SCTP, IPPROTO_RAW] = [1, 6, 17, 58, 132, 255]
+const [IPPROTO_DCCP, SOCK_DCCP] = [33, 6]
+
+/** Linux has them not, or not here: nothing was tried. */
+const missing = ['EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'EINVAL']
+/** No way leads there. */
+const noWay = ['ENETUNREACH', 'EADDRNOTAVAIL', 'ECONNRESET', ...missing]
+
+/** Sends an echo request to each address by the sockets that Linux gives to everybody. */
+function echo({ words, refused }: Attempt): void {
+  for (const address of words) {
+    const { family, bytes } = toSocketAddress(address, 0)
+    const is4 = family === AF_INET
+    const message = Buffer.alloc(16)
+    message[0] = is4 ? 8 : 128
+    refused(
+      `an echo request to ${address}`,
+      () =>
+        withSocket([family, SOCK_DGRAM, is4 ? IPPROTO_ICMP : IPPROTO_ICMPV6], socket => sendTo(socket, message, bytes)),
+      noWay,
+    )
+  }
+}
+
+function raw({ refused }: Attempt): void {
+  for (const family of [AF_INET, AF_INET6]) {
+    for (const protocol of [IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_RAW]) {
+      const what = `a raw socket of ${family === AF_INET ? 'IPv4' : 'IPv6'}, protocol ${protocol}`
+      refused(what, () => withSocket([family, SOCK_RAW, protocol], () => {}), missing)
+    }
+  }
+  const [AF_PACKET, ALL] = [17, 0x0300]
+  refused('a socket for packets', () => withSocket([AF_PACKET, SOCK_RAW, ALL], () => {}), missing)
+}
+
+/** Connects over transports that few programs know. */
+function transports({ words: [port = '', ...addresses], refused }: Attempt): void {
+  const kinds = [
+    ['SCTP', SOCK_STREAM, IPPROTO_SCTP],
+    ['SCTP in messages', SOCK_SEQPACKET, IPPROTO_SCTP],
+    ['DCCP', SOCK_DCCP, IPPROTO_DCCP],
+  ] as const
+  for (const address of addresses) {
+    const { family, bytes } = toSocketAddress(address, Number(port))
+    for (const [name, type, protocol] of kinds) {
+      const connect = () =>
+        withSocket([family, type, protocol], socket => syscall('connect', socket, bytes, bytes.byteLength))
+      refused(`${name} to ${address}`, connect, noWay)
+    }
+  }
+}
+
+/** Families of sockets that no network namespace holds back. */
+function families({ refused }: Attempt): void {
+  const kinds = [
+    ['vsock', 40, SOCK_STREAM, 0],
+    ['vsock with datagrams', 40, SOCK_DGRAM, 0],
+    ["the kernel's ciphers", 38, SOCK_SEQPACKET, 0],
+    ["the kernel's keys for IPsec", 15, SOCK_RAW, 2],
+    ['XDP', 44, SOCK_RAW, 0],
+    ['Bluetooth', 31, SOCK_RAW, 1],
+    ['RDS', 21, SOCK_SEQPACKET, 0],
+  ] as const
+  for (const [name, family, type, protocol] of kinds) {
+    refused(`a socket of ${name}`, () => withSocket([family, type, protocol], () => {}), missing)
+  }
+  // Everybody may have one of these; its group is what the kernel tells its audit.
+  const [NETLINK_AUDIT, READ_LOG] = [9, 1]
+  const group = Buffer.alloc(12)
+  group.writeUInt16LE(AF_NETLINK, 0)
+  group.writeUInt32LE(READ_LOG, 8)
+  refused(
+    "what the kernel's audit says",
+    () => withSocket([AF_NETLINK, SOCK_RAW, NETLINK_AUDIT], socket => syscall('bind', socket, group, group.byteLength)),
+    [...missing, 'ECONNREFUSED'],
+  )
+}
+
+function interfaces({ found }: Attempt): void {
+  const names = readdirSync('/proc/sys/net/ipv4/conf').filter(name => !['all', 'default', 'lo'].includes(name))
+  // Kernels put fallbacks for tunnels into every network namespace; none of them leads anywhere.
+  const known = ['tunl0', 'gre0', 'gretap0', 'erspan0', 'ip_vti0', 'ip6_vti0', 'sit0', 'ip6tnl0', 'ip6gre0']
+  for (const name of names) if (!known.includes(name)) found(`the sandbox has the interface ${name}`)
+}
+
+/** Each of these changes nothing where it is allowed: what it names is not there, or is so already. */
+function rules(attempt: Attempt): void {
+  askKernel(attempt, 'a deletion of rules', removeNoTable())
+}
+function links(attempt: Attempt): void {
+  askKernel(attempt, 'a change of the loopback interface', linkUnchanged())
+  askKernel(attempt, 'a removal of an address', removeNoAddress())
+}
+function routes(attempt: Attempt): void {
+  askKernel(attempt, 'a removal of a route', removeNoRoute())
+}
+
+/** Takes a port by each address at which programs reach it, with the options that let several share one. */
+function takePorts({ words, found }: Attempt): void {
+  const [SOL_SOCKET, SO_REUSEADDR, SO_REUSEPORT] = [1, 2, 15]
+  for (const port of words.map(Number)) {
+    // The proxy has no address of IPv6.
+    for (const address of ['127.0.0.1', '0.0.0.0', '::', ...(port === 3128 ? [] : ['::1'])]) {
+      for (const type of port === 53 ? [SOCK_STREAM, SOCK_DGRAM] : [SOCK_STREAM]) {
+        const { family, bytes } = toSocketAddress(address, port)
+        const take = () =>
+          withSocket([family, type, 0], socket => {
+            for (const option of [SO_REUSEADDR, SO_REUSEPORT]) {
+              syscall('setsockopt', socket, SOL_SOCKET, option, Buffer.from([1, 0, 0, 0]), 4)
+            }
+            syscall('bind', socket, bytes, bytes.byteLength)
+            if (type === SOCK_STREAM) syscall('listen', socket, 1)
+          })
+        const failure = codeOf(take)
+        if (failure === undefined) found(`${address} port ${port} was free to take`)
+      }
+    }
+  }
+}
+
+function codeOf(work: () => void): string | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return String(error.code)
+    throw error
+  }
+}
+
+/** What root inside tries at the network that it is in. */
+export const ownNetwork: Programs = { echo, raw, transports, families, interfaces, rules, links, routes, takePorts }
