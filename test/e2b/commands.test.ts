@@ -77,7 +77,7 @@ describe.each(sdks)('commands by the SDK %s', (version, sdk) => {
   })
 
   test('a time limit holds when the client has gone, too', async () => {
-    const handle = await sandbox.commands.run('sleep 7413', { background: true, timeoutMs: 300 })
+    const handle = await sandbox.commands.run('sleep 7413', { background: true, timeoutMs: 3000 })
     await handle.disconnect()
     const running = async () => (await sandbox.commands.list()).some(({ pid }) => pid === handle.pid)
     expect(await running()).toBe(true)

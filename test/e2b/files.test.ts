@@ -120,7 +120,7 @@ describe.each(sdks)('files by the SDK %s', (version, sdk) => {
     await until(() => exits === 1)
     await expect(files.watchDir('watched/none', () => {})).rejects.toBeInstanceOf(sdk.NotFoundError)
     await expect(files.watchDir('/etc/passwd', () => {})).rejects.toBeInstanceOf(sdk.InvalidArgumentError)
-    const short = await files.watchDir('watched', () => {}, { timeoutMs: 100, onExit: () => void exits++ })
+    const short = await files.watchDir('watched', () => {}, { timeoutMs: 3000, onExit: () => void exits++ })
     await until(() => exits === 2)
     await short.stop()
   })

@@ -41,7 +41,7 @@ const trustOf = (current: () => Authority) =>
   })
 
 const run = async (command: string, environment = bound, env: Record<string, string> = {}) =>
-  await runCommand(environment, { command, env, timeoutMs: 30_000 })
+  await runCommand(environment, { command, env, timeoutMs: 55_000 })
 
 /** A TLS server inside, whose certificate the authority has signed. */
 async function serveTls(at: number, by: Authority): Promise<void> {
