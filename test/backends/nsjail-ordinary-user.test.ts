@@ -7,7 +7,7 @@ const USER = 54_321
 
 /** Run by an ordinary user these tests are run themselves: there is nobody to become. */
 test.if(process.getuid?.() === 0)(
-  'the whole contract holds for a server that is no root, and connections to any address reach it',
+  'the whole contract and all probes hold for a server that is no root, and connections to any address reach it',
   () => {
     const home = mkdtempSync(join(tmpdir(), 'threadbox-user-'))
     try {
@@ -16,9 +16,7 @@ test.if(process.getuid?.() === 0)(
         [
           ...['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', '--'],
           ...[process.execPath, 'test', '--timeout', '60000'],
-          ...['nsjail-contract.test.ts', 'nsjail-direct.test.ts', 'nsjail-names.test.ts'].map(name =>
-            join(import.meta.dir, name),
-          ),
+          ...['contract', 'direct', 'names', 'probes'].map(name => join(import.meta.dir, `nsjail-${name}.test.ts`)),
         ],
         { env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home }, stderr: 'pipe' },
       )

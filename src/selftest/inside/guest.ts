@@ -38,25 +38,28 @@ export const guest: Programs = {
       refused(`a seize of ${pid}`, () => syscall('ptrace', PTRACE_SEIZE, pid, 0, 0))
     }
   },
-  memory(attempt) {
-    const { refused } = attempt
-    const bytes = Buffer.alloc(64)
-    const here = BigUint64Array.of(BigInt(ptr(bytes)), 64n)
+  memory({ refused }) {
+    const here = BigUint64Array.of(BigInt(ptr(Buffer.alloc(64))), 64n)
     const there = BigUint64Array.of(CODE_ADDRESS, 64n)
-    refused('process_vm_readv', () => syscall('process_vm_readv', 1, here, 1, there, 1, 0))
     // None of its bytes is written.
     const nothing = BigUint64Array.of(CODE_ADDRESS, 0n)
-    refused('process_vm_writev', () => syscall('process_vm_writev', 1, here, 0, nothing, 1, 0))
+    for (const pid of guestIds()) {
+      refused(`process_vm_readv of ${pid}`, () => syscall('process_vm_readv', pid, here, 1, there, 1, 0))
+      refused(`process_vm_writev of ${pid}`, () => syscall('process_vm_writev', pid, here, 0, nothing, 1, 0))
+      refused(`reading the memory of ${pid}`, () => closeSync(openSync(`/proc/${pid}/mem`, 'r')))
+      refused(`writing the memory of ${pid}`, () => closeSync(openSync(`/proc/${pid}/mem`, 'r+')))
+    }
     refused('process_madvise', () => syscall('process_madvise', -1, here, 0, 0, 0))
-    refused('reading its memory', () => closeSync(openSync('/proc/1/mem', 'r')))
-    refused('writing its memory', () => closeSync(openSync('/proc/1/mem', 'r+')))
   },
   'files-in-proc'({ found }) {
-    for (const name of ['maps', 'environ', 'auxv', 'stack', 'syscall', 'exe', 'root', 'cwd', 'fd/0', 'fd/3']) {
-      if (isReadable(`/proc/1/${name}`)) found(`/proc/1/${name} can be read`)
-    }
-    for (const name of ['exe', 'cwd', 'root', ...namesIn('/proc/1/fd').map(name => `fd/${name}`)]) {
-      if (isLink(`/proc/1/${name}`)) found(`/proc/1/${name} can be followed`)
+    for (const pid of guestIds()) {
+      const own = `/proc/${pid}`
+      for (const name of ['maps', 'environ', 'auxv', 'stack', 'syscall', 'exe', 'root', 'cwd', 'fd/0', 'fd/3']) {
+        if (isReadable(`${own}/${name}`)) found(`${own}/${name} can be read`)
+      }
+      for (const name of ['exe', 'cwd', 'root', ...namesIn(`${own}/fd`).map(name => `fd/${name}`)]) {
+        if (isLink(`${own}/${name}`)) found(`${own}/${name} can be followed`)
+      }
     }
   },
   'settings-in-proc'({ refused }) {
@@ -159,9 +162,15 @@ export const guest: Programs = {
   },
 }
 
-/** Process 1 and what is between it and this process. */
+/** The user of the processes that join connections to the guest, in a container. */
+const BRIDGE_USER = '65533'
+
+/** Process 1, some of its threads, and what joins connections to it. */
 function guestIds(): readonly number[] {
-  return [1, ...namesIn('/proc/1/task').map(Number).slice(1, 3)]
+  const bridges = namesIn('/proc').filter(
+    pid => /^\d+$/.test(pid) && contentOf(`/proc/${pid}/status`).includes(`\nUid:\t${BRIDGE_USER}\t`),
+  )
+  return [1, ...namesIn('/proc/1/task').slice(1, 3).map(Number), ...bridges.map(Number)]
 }
 
 /** The limit that the guest marks processes with: the value of no other is so high and yet is one. */

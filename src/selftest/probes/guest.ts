@@ -71,7 +71,7 @@ export const guest: readonly Probe[] = [
     tried: 'changes the mark of what is started, in a race',
     meaning: HIDE,
     isAlone: true,
-    withinMs: 60_000,
+    withinMs: 100_000,
     excuse,
     run: findSurvivorsOfRaces,
   },

@@ -8,6 +8,8 @@ import { asStopped, runsAgain } from './runs-again.ts'
 /** SIGKILL, by which the kernel ends what takes too much memory, and SIGXFSZ, what writes too large a file. */
 const deaths = [137, 153]
 const LOOK_EVERY_MS = 100
+/** Seconds are enough. A machine that is busy, or a kernel in user space that has no memory left, takes its time. */
+const WITHIN_MS = 100_000
 
 /** More than what a limit is tried with leaves room for what the server itself needs inside. */
 const tried: Limits = { memoryMb: 512, processes: 64, cpus: 1, diskMb: 64 }
@@ -33,6 +35,7 @@ interface LimitProbe extends Omit<Probe, 'run' | 'excuse'> {
 /** A program that takes more than a sandbox of its own may have, after which that has to go on. */
 const limitProbe = ({ line, words, judge, ...probe }: LimitProbe): Probe => ({
   ...probe,
+  withinMs: WITHIN_MS,
   excuse(subject) {
     if (!subject.environment.executable) return NOT_INSIDE
     return (line && findUnlimited(subject.environment, line)) ?? probe.excuse?.(subject)
@@ -103,7 +106,6 @@ export const limits: readonly Probe[] = [
     meaning: 'One sandbox could fill the disk of the host.',
     line: 'disk',
     words: [MORE_DISK_MB],
-    withinMs: 60_000,
     judge: judgeDisk,
   }),
   limitProbe({
@@ -119,7 +121,6 @@ export const limits: readonly Probe[] = [
     excuse: ({ environment }) =>
       isWatched(environment) ? 'Where the disk is watched, the number of files is not limited.' : undefined,
     words: [MORE_FILES],
-    withinMs: 60_000,
   }),
   limitProbe({
     id: 'limits/terminals',
@@ -137,6 +138,7 @@ export const limits: readonly Probe[] = [
     tried: 'takes more of the processor than it may have',
     meaning: 'One sandbox could slow the host and all others down.',
     isAlone: true,
+    withinMs: WITHIN_MS,
     excuse: ({ environment }) => (environment.executable ? findUnlimited(environment, 'cpu') : NOT_INSIDE),
     run: findTooMuchProcessor,
   },
