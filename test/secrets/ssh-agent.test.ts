@@ -10,6 +10,7 @@ import type { BoundSecret, SecretUse } from '../../src/egress/secrets/binding.ts
 import { numberField, stringField } from '../../src/egress/ssh/fields.ts'
 import { readPrivateKey } from '../../src/egress/ssh/private-key.ts'
 import { listen, loopback, SANDBOX } from '../egress/support.ts'
+import { startSshServer } from '../support/ssh-server.ts'
 
 setDefaultTimeout(60_000)
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-agent-'))
@@ -19,40 +20,17 @@ afterAll(() => {
   rmSync(directory, { recursive: true })
 })
 
-const { generateKeyPairSync, parseKey } = ssh2.utils
+const { generateKeyPairSync } = ssh2.utils
 const keyOf = (kind: 'ed25519' | 'rsa' | 'ecdsa') =>
   kind === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync(kind, { bits: kind === 'rsa' ? 2048 : 256 })
 const keys = { ed25519: keyOf('ed25519'), rsa: keyOf('rsa'), ecdsa: keyOf('ecdsa') }
 const key = keys.ed25519
 const authorized = Object.values(keys).map(({ private: text }) => readPrivateKey(text).publicKey)
 
-/** A server of SSH that lets everybody in who has one of the keys, and says what it was told to run. */
 async function serveSsh(kind: 'ed25519' | 'rsa' | 'ecdsa' = 'ed25519'): Promise<{ port: number; hostKey: string }> {
   const host = keyOf(kind)
-  const server = new ssh2.Server({ hostKeys: [host.private] }, client => {
-    client.on('error', () => {})
-    client.on('authentication', context => {
-      if (context.method !== 'publickey') return context.reject(['publickey'])
-      const { key: given, signature, blob, hashAlgo } = context
-      const isKnown = authorized.some(each => each.equals(given.data))
-      const parsed = parseKey(given.data)
-      if (!isKnown || parsed instanceof Error) return context.reject()
-      if (signature && blob && !parsed.verify(blob, signature, hashAlgo)) return context.reject()
-      context.accept()
-    })
-    client.on('session', accept =>
-      accept().on('exec', (take, _reject, { command }) => {
-        const stream = take()
-        stream.write(`ran ${command}`)
-        stream.exit(0)
-        stream.end()
-      }),
-    )
-  })
-  const port = await new Promise<number>(resolve =>
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
-  )
-  closing.push(() => server.close())
+  const { port, close } = await startSshServer(host.private, authorized)
+  closing.push(close)
   return { port, hostKey: host.public }
 }
 

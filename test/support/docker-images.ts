@@ -5,8 +5,8 @@ import type { DockerApi } from './docker-api.ts'
 import { run } from './dockerd.ts'
 
 const root = join(import.meta.dir, '../..')
-const packages = ['python3-minimal', 'libpython3-stdlib', 'procps']
-const cached = join(root, `.cache/debian-bookworm-${packages.join('-')}.tar`)
+const forCommands = ['python3-minimal', 'libpython3-stdlib', 'procps']
+const forClients = ['ca-certificates', 'curl', 'git', 'libpython3-stdlib', 'openssh-client', 'python3-minimal']
 const unneeded = [
   'var/cache/apt',
   'var/lib/apt/lists',
@@ -17,18 +17,24 @@ const unneeded = [
 ]
 
 /** Debian with what the contract's commands need, as `debian`. It is brought once: it takes half a minute. */
-export async function importDebian(docker: DockerApi): Promise<void> {
-  if (!existsSync(cached)) await inDirectory(bringDebian)
-  await docker.import('debian', cached)
+export const importDebian = (docker: DockerApi) => importPackages(docker, 'debian', forCommands)
+
+/** Debian with clients of HTTPS and SSH, as `clients`. It is brought once: it takes a minute. */
+export const importClients = (docker: DockerApi) => importPackages(docker, 'clients', forClients)
+
+async function importPackages(docker: DockerApi, name: string, packages: readonly string[]): Promise<void> {
+  const cached = join(root, `.cache/debian-bookworm-${packages.join('-')}.tar`)
+  if (!existsSync(cached)) await inDirectory(directory => bringDebian(directory, packages, cached))
+  await docker.import(name, cached)
 }
 
-async function bringDebian(directory: string): Promise<void> {
+async function bringDebian(directory: string, packages: readonly string[], to: string): Promise<void> {
   const system = join(directory, 'root')
   await run('debootstrap', '--variant=minbase', `--include=${packages}`, 'bookworm', system)
   for (const path of unneeded) rmSync(join(system, path), { recursive: true, force: true })
-  const archive = `${cached}.${process.pid}`
+  const archive = `${to}.${process.pid}`
   await run('tar', '-C', system, '-cf', archive, '.')
-  renameSync(archive, cached)
+  renameSync(archive, to)
 }
 
 /** One static program and no library, with another PATH than usual. */
