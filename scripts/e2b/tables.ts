@@ -1,13 +1,13 @@
-// Tries the newest SDKs for Python, both code interpreters and others' programs, as they come from PyPI, against the executable, and
-// writes their tables of docs/e2b.md. Run by scripts/e2b-matrix (as root; builds first: scripts/build).
+// Tries both code interpreters and others' programs, as they come from npm and PyPI, against the executable, and writes their
+// tables of docs/e2b.md. Run by scripts/e2b-matrix (as root; builds first: scripts/build).
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkTable } from '../../test/e2b/page.ts'
 import { mirrorFlags, mirrors } from '../../test/support/registries.ts'
 import { command, startServer } from '../../test/support/server.ts'
 
-const page = join(import.meta.dir, '../../docs/e2b.md')
 const scratch = mkdtempSync(join(tmpdir(), 'threadbox-e2b-'))
 const python = join(scratch, 'venv/bin/python')
 const packages = ['e2b', 'e2b-code-interpreter', 'smolagents[e2b]', 'langchain-e2b', 'openai-agents']
@@ -36,17 +36,8 @@ async function run(...words: string[]): Promise<string> {
 
 /** Writes a table of these columns, by what was tried. */
 async function write(name: string, head: string, columns: Awaited<ReturnType<typeof rows>>[]): Promise<void> {
-  const [begin, end] = [`<!-- made by scripts/e2b-matrix: ${name} -->\n\n`, `\n\n<!-- end of ${name} -->`]
-  const lines = [
-    [head, ...columns.map(([first]) => first?.[0])],
-    [head, ...columns].map(() => '---'),
-    ...(columns[0] ?? []).map(([, tried], at) => [tried, ...columns.map(column => column[at]?.[2])]),
-  ]
-  const text = await Bun.file(page).text()
-  const [before = '', rest] = text.split(begin)
-  const [, after] = rest?.split(end) ?? []
-  if (after === undefined) throw new Error(`docs/e2b.md has no place for ${name}`)
-  await Bun.write(page, [before, begin, lines.map(line => `| ${line.join(' | ')} |`).join('\n'), end, after].join(''))
+  const lines = (columns[0] ?? []).map(([, tried], at) => [tried, ...columns.map(column => column[at]?.[2] ?? '')])
+  await checkTable(name, [[head, ...columns.map(([first]) => first?.[0] ?? '')], ...lines])
 }
 
 beforeAll(async () => {
@@ -59,16 +50,6 @@ afterAll(async () => {
   await server.close()
   rmSync(scratch, { recursive: true })
 }, minutes)
-
-test(
-  'the SDK for Python',
-  async () => {
-    const column = await rows(python, 'matrix.py', 'sdk')
-    await write('python', 'method', [column.map(([version, name, said]) => [version, `\`${name}\``, said])])
-    expect(column.length).toBeGreaterThan(60)
-  },
-  5 * minutes,
-)
 
 test(
   'the code interpreters',

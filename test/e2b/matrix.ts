@@ -260,9 +260,9 @@ async function tried(use: () => unknown): Promise<string> {
 }
 
 /** The table of all versions, as docs/e2b.md has it. */
-export async function drawMatrix(options: E2bOptions): Promise<string> {
+export async function drawMatrix(options: E2bOptions): Promise<string[][]> {
   const columns = await Promise.all(sdks.map(([, sdk]) => tryVersion(sdk, options)))
   const head = ['method', ...sdks.map(([version]) => version)]
   const rows = lines.map(([method], index) => [`\`${method}\``, ...columns.map(column => column[index] || '–')])
-  return [head, head.map(() => '---'), ...rows].map(row => `| ${row.join(' | ')} |`).join('\n')
+  return [head, ...rows]
 }
