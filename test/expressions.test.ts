@@ -12,7 +12,7 @@ import { check } from 'recheck'
  */
 
 const root = join(import.meta.dir, '..')
-const files = [...new Bun.Glob('{src,plugins}/**/*.{ts,tsx}').scanSync(root)]
+const files = [...new Bun.Glob('{src,plugins,packages}/**/*.{ts,tsx}').scanSync(root)]
   .filter(file => !file.includes('node_modules') && !file.endsWith('.d.ts'))
   .sort()
 

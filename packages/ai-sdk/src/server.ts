@@ -1,4 +1,5 @@
 import { EventSourceParserStream } from '@ai-sdk/provider-utils'
+import { withoutEndSlashes } from './end-slashes.ts'
 import { errorOf } from './error.ts'
 
 /** A credential, or a function that returns a fresh one for each request. */
@@ -30,7 +31,7 @@ export interface Server {
 }
 
 export function createServer({ baseUrl, credential, fetch: given }: ServerSettings): Server {
-  const base = baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')
+  const base = withoutEndSlashes(baseUrl).replace(/\/v1$/, '')
   const request: Server['request'] = async (method, path, { body, bytes, headers, signal } = {}) => {
     const key = typeof credential === 'string' ? credential : await credential()
     const init: RequestInit & { duplex?: 'half' } = {

@@ -1,3 +1,4 @@
+import { withoutEndSlashes } from '../end-slashes.ts'
 import type { Server } from '../server.ts'
 
 /** A sandbox, with its address on the server. */
@@ -13,7 +14,7 @@ export interface Place {
 }
 
 export function createPlace(server: Server, { id, cwd }: { id: string; cwd: string }): Place {
-  const directory = cwd === '/' ? cwd : cwd.replace(/\/+$/, '')
+  const directory = cwd === '/' ? cwd : withoutEndSlashes(cwd)
   return {
     server,
     id,

@@ -23,9 +23,10 @@ export function createPorts(place: Place, ports: number[]): Ports {
       body: { expiresIn: LINK_LIFETIME },
     })
     // The address at which this program reaches the server is used, whatever the server's own name for itself is.
-    const [, path] = /(\/v1\/sandboxes\/.*)$/.exec(new URL(url).pathname) ?? []
-    if (path === undefined) throw new Error('The server gave no link to the port.')
-    const opened = new URL(`${place.server.baseUrl}${path}`)
+    const { pathname } = new URL(url)
+    const at = pathname.indexOf('/v1/sandboxes/')
+    if (at < 0) throw new Error('The server gave no link to the port.')
+    const opened = new URL(`${place.server.baseUrl}${pathname.slice(at)}`)
     if (protocol === 'ws') opened.protocol = opened.protocol === 'https:' ? 'wss:' : 'ws:'
     return opened.href
   }
