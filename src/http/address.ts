@@ -1,4 +1,4 @@
-import { type Address, isWithin, parseRange, type Range, withoutMapping } from '../read/addresses.ts'
+import { type Address, formatAddress, isWithin, parseRange, type Range, withoutMapping } from '../read/addresses.ts'
 import { findContext } from './context.ts'
 
 /** How many hops of the header are read at most: no server has more proxies in front of it. */
@@ -49,11 +49,4 @@ function parseHop(text: string): Address | undefined {
   const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1)
   const range = address.includes('/') ? undefined : parseRange(address)
   return range && withoutMapping(range)
-}
-
-function formatAddress({ version, value }: Address): string {
-  if (version === 4) return [24n, 16n, 8n, 0n].map(shift => (value >> shift) & 0xffn).join('.')
-  const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? []
-  // The URL parser writes the shortest form.
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }

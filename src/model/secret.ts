@@ -43,6 +43,14 @@ export interface KeptBinding extends SecretBinding {
   placeholder?: string
 }
 
+/** The placeholders of bindings to variables, by the variable. */
+export const placeholdersOf = (bindings: readonly Pick<KeptBinding, 'as' | 'placeholder'>[]): Record<string, string> =>
+  Object.fromEntries(
+    bindings.flatMap(({ as, placeholder }) =>
+      'env' in as && placeholder !== undefined ? [[as.env, placeholder] as const] : [],
+    ),
+  )
+
 /** A secret of a team, without its value. */
 export interface Secret {
   id: string

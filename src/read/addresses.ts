@@ -30,6 +30,14 @@ export function parseRange(text: string): Range | undefined {
   return getPrefix(range, bits) << BigInt(width - bits) === address.value ? range : undefined
 }
 
+/** The usual text form of an address: IPv6 in its shortest form. */
+export function formatAddress({ version, value }: Address): string {
+  if (version === 4) return [24n, 16n, 8n, 0n].map(shift => (value >> shift) & 0xffn).join('.')
+  const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? []
+  // The URL parser writes the shortest form.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}
+
 export const isWithin = (address: Address, range: Range): boolean =>
   address.version === range.version && getPrefix(address, range.bits) === getPrefix(range, range.bits)
 

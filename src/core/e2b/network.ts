@@ -1,7 +1,7 @@
 import { bounds, excerpt } from '../../bounds.ts'
 import { ApiError } from '../../errors.ts'
 import type { E2bNetwork } from '../../model/e2b-sandbox.ts'
-import { isWithin, parseAddress, type Range } from '../../read/addresses.ts'
+import { formatAddress, isWithin, parseAddress, type Range } from '../../read/addresses.ts'
 
 /** Network rules as E2B's API has them. An absent list changes nothing. */
 export interface NetworkWish {
@@ -86,7 +86,7 @@ function disjoint(ranges: readonly Range[]): Range[] {
   return kept
 }
 
-/** Yields the parts of a range that none of `holes` covers, one after the other, because there may be very many. */
+/** Yields the parts of a range that none of `ranges` covers, one after the other, because there may be very many. */
 function* without(range: Range, ranges: readonly Range[]): Generator<Range, void> {
   if (ranges.some(each => each.bits <= range.bits && isWithin(range, each))) return
   const inside = ranges.filter(each => each.bits > range.bits && isWithin(each, range))
@@ -96,8 +96,4 @@ function* without(range: Range, ranges: readonly Range[]): Generator<Range, void
   for (const value of [range.value, range.value + half]) yield* without({ ...range, value, bits }, inside)
 }
 
-function format({ version, value, bits }: Range): string {
-  if (version === 4) return `${[24n, 16n, 8n, 0n].map(shift => (value >> shift) & 0xffn).join('.')}/${bits}`
-  const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? []
-  return `${groups.join(':')}/${bits}`
-}
+const format = (range: Range): string => `${formatAddress(range)}/${range.bits}`

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { findSecretValue } from '../../db/secrets.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
-import type { KeptBinding, SecretBinding } from '../../model/secret.ts'
+import { type KeptBinding, placeholdersOf, type SecretBinding } from '../../model/secret.ts'
 import type { Caller } from '../access/caller.ts'
 import { assertScope } from '../access/scopes.ts'
 import type { Runtime } from '../runtime.ts'
@@ -52,7 +52,7 @@ export function bindSecrets(
     return { ...binding, placeholder }
   }
   const [agents, owns] = [ofAgent.map(keep(false)), own.map(keep(true))]
-  return { secrets: [...agents, ...owns], agentVariables: variablesOf(agents), ownVariables: variablesOf(owns) }
+  return { secrets: [...agents, ...owns], agentVariables: placeholdersOf(agents), ownVariables: placeholdersOf(owns) }
 }
 
 /**
@@ -121,7 +121,7 @@ export function rebindSecrets(
   const placeholders = new Set(former.map(({ placeholder }) => placeholder))
   const others = Object.entries(envs).filter(([, value]) => !placeholders.has(value))
   const kept = Object.entries(envs).filter(([, value]) => all.some(({ placeholder }) => placeholder === value))
-  return { secrets: all, envs: { ...Object.fromEntries([...others, ...kept]), ...variablesOf(fresh) } }
+  return { secrets: all, envs: { ...Object.fromEntries([...others, ...kept]), ...placeholdersOf(fresh) } }
 }
 
 const isSame = ({ placeholder: _, ...kept }: KeptBinding, binding: SecretBinding): boolean =>
@@ -140,13 +140,6 @@ const isReplaced = (agent: SecretBinding, own: SecretBinding): boolean =>
   'env' in agent.as && 'env' in own.as
     ? agent.as.env === own.as.env
     : agent.secret === own.secret && isDeepStrictEqual(agent.as, own.as)
-
-const variablesOf = (bindings: readonly KeptBinding[]): Record<string, string> =>
-  Object.fromEntries(
-    bindings.flatMap(({ as, placeholder }) =>
-      'env' in as && placeholder !== undefined ? [[as.env, placeholder] as const] : [],
-    ),
-  )
 
 /** The names of a sandbox's secrets, as the answer to its create lists them. */
 export function namesOfSecrets({ network: { secrets = [] } }: Pick<Sandbox, 'network'>): { secrets?: string[] } {

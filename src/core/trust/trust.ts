@@ -2,6 +2,7 @@ import { createKeyedLock } from '../../async/lock.ts'
 import type { BoundSecret } from '../../egress/secrets/binding.ts'
 import { withMembers } from '../../environment/with-members.ts'
 import { messageOf } from '../../errors.ts'
+import { placeholdersOf } from '../../model/secret.ts'
 import type { Environment, SpawnOptions } from '../../plugin-api/index.ts'
 import type { Log, Trust } from '../runtime.ts'
 import { KNOWN_HOSTS_FILE, knownHostsOf } from './known-hosts.ts'
@@ -109,8 +110,5 @@ const isSsh = ({ as }: BoundSecret) => 'ssh' in as
 const isHttp = (secret: BoundSecret) => !isSsh(secret)
 
 function variablesOf(bound: readonly BoundSecret[], hasAuthority: boolean): Record<string, string> {
-  const placeholders = bound.flatMap(({ as, placeholder }) =>
-    'env' in as && placeholder !== undefined ? [[as.env, placeholder] as const] : [],
-  )
-  return { ...(hasAuthority && bound.some(isHttp) && trustVariables), ...Object.fromEntries(placeholders) }
+  return { ...(hasAuthority && bound.some(isHttp) && trustVariables), ...placeholdersOf(bound) }
 }
