@@ -34,7 +34,7 @@ export async function makeDebianPackage(options: DebianOptions): Promise<string>
     put(at('usr/share/doc/threadbox/CHANGELOG.md.gz'), gzip(documents.changelog))
     put(at('usr/share/doc/threadbox/changelog.gz'), gzip(debianChangelog(release)))
     for (const name of ['postinst', 'prerm', 'postrm']) {
-      put(at(`DEBIAN/${name}`), readFileSync(join(root, 'packaging/debian', name)), 0o755)
+      put(at(`DEBIAN/${name}`), readFileSync(join(root, 'packages/debian', name)), 0o755)
     }
     put(at('DEBIAN/control'), await control(release, architecture, tree))
     // dpkg-deb wants these of everybody; mkdtemp makes its own for nobody else.

@@ -28,7 +28,7 @@ await makeNpmPackages({ release, documents, architectures, output })
 await makeAiSdkPackage({ release, documents, output })
 put(join(output, 'NOTICES.txt'), documents.notices)
 for (const name of ['install.sh', 'Dockerfile', 'gitlab-ci.yml']) {
-  put(join(output, name), readFileSync(join(root, 'packaging', name)), name.endsWith('.sh') ? 0o755 : 0o644)
+  put(join(output, name), readFileSync(join(root, 'packages', name)), name.endsWith('.sh') ? 0o755 : 0o644)
 }
 // All that an image is built from.
 put(join(output, '.dockerignore'), '*\n!threadbox-linux-x64\n!threadbox-linux-arm64\n')

@@ -67,8 +67,8 @@ export async function makeNpmPackages({ release, documents, architectures, outpu
       paths.push(await pack(directory, { name: platformName(architecture), ...manifest, preferUnplugged: true }))
     }
     const directory = join(work, 'threadbox')
-    put(join(directory, 'bin/threadbox.js'), await Bun.file(join(root, 'packaging/npm/threadbox.js')).text(), 0o755)
-    put(join(directory, 'README.md'), await Bun.file(join(root, 'packaging/npm/README.md')).text())
+    put(join(directory, 'bin/threadbox.js'), await Bun.file(join(root, 'packages/npm/threadbox.js')).text(), 0o755)
+    put(join(directory, 'README.md'), await Bun.file(join(root, 'packages/npm/README.md')).text())
     const optionalDependencies = Object.fromEntries(architectures.map(each => [platformName(each), version]))
     const manifest = {
       ...common,

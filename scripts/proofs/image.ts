@@ -1,4 +1,4 @@
-// Builds packaging/Dockerfile from dist/packages on a Debian of debootstrap, with an engine of its own, and talks to an agent in it:
+// Builds packages/Dockerfile from dist/packages on a Debian of debootstrap, with an engine of its own, and talks to an agent in it:
 // bun test ./scripts/proofs/image.ts (as root, after scripts/package)
 import { beforeAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'

@@ -22,8 +22,8 @@ interface Template {
   artifacts: { paths: string[] }
 }
 
-const packaging = join(root, 'packaging')
-const readYaml = (name: string) => Bun.YAML.parse(readFileSync(join(packaging, name), 'utf8')) as Record<string, any>
+const packages = join(root, 'packages')
+const readYaml = (name: string) => Bun.YAML.parse(readFileSync(join(packages, name), 'utf8')) as Record<string, any>
 const action = () => readYaml('action/action.yml') as unknown as Action
 const template = () => readYaml('gitlab-ci.yml')['.threadbox'] as Template
 
@@ -47,7 +47,7 @@ beforeAll(async () => {
   const name = process.arch === 'arm64' ? 'arm64' : 'x64'
   const architecture: Architecture = { name, debian: '', executable: beside('program') }
   await makeArchive({ release: await readRelease(), architecture, documents, output: beside('release') })
-  cpSync(join(packaging, 'install.sh'), join(beside('release'), 'install.sh'))
+  cpSync(join(packages, 'install.sh'), join(beside('release'), 'install.sh'))
   writeSums(beside('release'))
   server = Bun.serve({
     hostname: '127.0.0.1',
@@ -105,7 +105,7 @@ async function runAction(given: Record<string, string>) {
     const env = {
       ...environment(),
       PATH: [...added, plainEnvironment.PATH].join(':'),
-      GITHUB_ACTION_PATH: join(packaging, 'action'),
+      GITHUB_ACTION_PATH: join(packages, 'action'),
       GITHUB_PATH: beside('path'),
       ...Object.fromEntries(Object.entries(step.env).map(([name, value]) => [name, fill(value)])),
     }
@@ -152,7 +152,7 @@ test("GitLab's template does the same", async () => {
 })
 
 test('both have the same job', () => {
-  const job = readFileSync(join(packaging, 'action/job.sh'), 'utf8')
+  const job = readFileSync(join(packages, 'action/job.sh'), 'utf8')
   expect(`#!/bin/sh\n${template().script.join('\n')}`).toBe(job)
   const { JOB_TEST, JOB_PROMPT, JOB_AGENT } = template().variables
   const { inputs } = action()

@@ -45,7 +45,7 @@ beforeEach(async () => {
 })
 
 async function install(env: Record<string, string> = {}) {
-  const child = Bun.spawn(['sh', join(root, 'packaging/install.sh')], {
+  const child = Bun.spawn(['sh', join(root, 'packages/install.sh')], {
     env: {
       ...plainEnvironment,
       THREADBOX_BASE_URL: server.url.href,
