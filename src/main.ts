@@ -78,7 +78,9 @@ async function runCommand(args: readonly string[]): Promise<number> {
     case 'chat':
       return (await (await import('./cli/chat.ts')).chat(given)) ? 0 : 1
     case 'sandboxes':
-      await (await import('./cli/sandboxes.ts')).sandboxes(given)
+      return (await (await import('./cli/sandboxes.ts')).sandboxes(given)) ? 0 : 1
+    case 'snapshots':
+      await (await import('./cli/snapshots.ts')).snapshots(given)
       return 0
     case 'threads':
       await (await import('./cli/threads.ts')).threads(given)

@@ -1,7 +1,10 @@
-import { type Given, UsageError } from './command-line.ts'
+import type { Given } from './command-line.ts'
+import { fork } from './fork.ts'
 import { printList } from './list.ts'
+import { listAll } from './list-all.ts'
 import { printable } from './printable.ts'
-import { findServer, type ServerClient } from './server-client.ts'
+import { toSandboxPath } from './sandbox-path.ts'
+import { findServer } from './server-client.ts'
 
 interface Summary {
   id: string
@@ -21,12 +24,12 @@ interface Detail extends Summary {
   network: { mode: string }
 }
 
-/** Makes, lists and removes the sandboxes of a running server. */
-export async function sandboxes(given: Given): Promise<void> {
+/** Lists, shows, forks and removes the sandboxes of a running server. Resolves to false when not all was done. */
+export async function sandboxes(given: Given): Promise<boolean> {
   const server = findServer(given)
   const [id = ''] = given.words
   if (given.action === 'list') {
-    printList(given, await listAll(server), {
+    printList(given, await listAll<Summary>(server, '/v1/sandboxes', 'sandboxes'), {
       id: each => each.id,
       agent: each => each.agent.slug,
       status: each => each.status,
@@ -39,31 +42,15 @@ export async function sandboxes(given: Given): Promise<void> {
     const detail = (await (await server.request('GET', toSandboxPath(id))).json()) as Detail
     if (given.has('json')) console.log(JSON.stringify(detail, null, 2))
     else show(detail)
+  } else if (given.action === 'fork') {
+    return await fork(given, server)
   } else {
     for (const each of new Set(given.words)) {
       await server.request('DELETE', toSandboxPath(each))
       if (!given.has('quiet')) console.log(`${each} is removed.`)
     }
   }
-}
-
-/** The API's path of a sandbox. Throws a UsageError for a text that cannot be an id. */
-export function toSandboxPath(sandbox: string): string {
-  if (sandbox === '' || sandbox === '.' || sandbox === '..') throw new UsageError('SANDBOX must be an id')
-  return `/v1/sandboxes/${encodeURIComponent(sandbox)}`
-}
-
-async function listAll(server: ServerClient): Promise<Summary[]> {
-  const all: Summary[] = []
-  let before: string | null = null
-  do {
-    const query: string = `limit=200${before === null ? '' : `&before=${before}`}`
-    const response = await server.request('GET', `/v1/sandboxes?${query}`)
-    const page = (await response.json()) as { sandboxes: Summary[]; nextBefore: string | null }
-    all.push(...page.sandboxes)
-    before = page.nextBefore
-  } while (before !== null)
-  return all
+  return true
 }
 
 function show({ id, status, error, agent, provider, createdAt, updatedAt, threads, isolation, network }: Detail): void {

@@ -1,5 +1,6 @@
 import { type Given, UsageError } from './command-line.ts'
 import { printList } from './list.ts'
+import { listAll } from './list-all.ts'
 import { findServer, type ServerClient } from './server-client.ts'
 
 interface Schedule {
@@ -84,17 +85,4 @@ const say = (given: Given, text: string) => {
 function toPath(id: string): string {
   if (id === '' || id === '.' || id === '..') throw new UsageError('SCHEDULE must be an id')
   return `/v1/schedules/${encodeURIComponent(id)}`
-}
-
-/** Reads all pages of a list. */
-async function listAll<Row>(server: ServerClient, path: string, name: string): Promise<Row[]> {
-  const all: Row[] = []
-  let before: string | null = null
-  do {
-    const query: string = `limit=200${before === null ? '' : `&before=${before}`}`
-    const page = (await (await server.request('GET', `${path}?${query}`)).json()) as Record<string, unknown>
-    all.push(...(page[name] as Row[]))
-    before = page.nextBefore as string | null
-  } while (before !== null)
-  return all
 }

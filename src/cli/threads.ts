@@ -1,7 +1,7 @@
 import { type Given, UsageError } from './command-line.ts'
 import { printList } from './list.ts'
 import { printable } from './printable.ts'
-import { toSandboxPath } from './sandboxes.ts'
+import { toSandboxPath } from './sandbox-path.ts'
 import { findServer, type ServerClient } from './server-client.ts'
 
 interface Thread {

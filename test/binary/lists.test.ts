@@ -41,6 +41,34 @@ describe('threadbox sandboxes and threads', () => {
     expect(await printed('sandboxes', 'list', '--json')).toBe('[]\n')
   })
 
+  test('take, list and remove snapshots, and fork', async () => {
+    const id = await server.sandbox()
+    const snapshot = (await printed('snapshots', 'create', id, '--quiet')).trim()
+    expect(await printed('snapshots', 'create', id, '--name', 'kept')).toMatch(
+      /^snap_\S+ has the files of sbx_\S+, \d+\.\d MB\. It was frozen for \d+ ms \((copy|reflink|layers)\)\.\n$/,
+    )
+    const { snapshots } = (await server.ask('GET', '/v1/snapshots')).body
+    expect(JSON.parse(await printed('snapshots', 'list', '--json'))).toEqual(snapshots)
+    expect(await printed('snapshots', 'list', id)).toContain(`\tkept\t${id}\techo\tnsjail\t`)
+    expect(await printed('snapshots', 'list', '--quiet')).toContain(`${snapshot}\n`)
+    const taken = await threadbox('snapshots', 'create', id, '--name', 'kept')
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining('this name already')])
+    expect(await printed('snapshots', 'remove', snapshot, 'kept')).toBe(`${snapshot} is removed.\nkept is removed.\n`)
+    expect(await printed('snapshots', 'list', '--json')).toBe('[]\n')
+
+    const forks = (await printed('sandboxes', 'fork', id, '--count', '2', '--quiet')).trim().split('\n')
+    const listed = (await printed('sandboxes', 'list', '--quiet')).trim().split('\n')
+    expect([forks.length, [...forks, id].sort()]).toEqual([2, listed.sort()])
+    await (await server.chat('Hello there', { sandboxId: id })).text()
+    const [thread] = (await server.ask('GET', `/v1/sandboxes/${id}/threads`)).body
+    const [line = ''] = (await printed('sandboxes', 'fork', id, '--thread', thread.id)).split('\n')
+    const [fork = '', copy = ''] = line.split('\t')
+    expect(await printed('threads', 'show', fork, copy)).toContain('assistant › Hello there\n')
+    const { code, stderr } = await threadbox('sandboxes', 'fork', id, '--count', 'many')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--count: must be a number from 1 to 100')])
+    await printed('sandboxes', 'remove', id, fork, ...forks)
+  })
+
   test('a list has more than one page', async () => {
     const page = { sandboxes: [], nextBefore: 'sbx_2' as string | null }
     using paged = Bun.serve({
