@@ -34,6 +34,8 @@ export interface DockerOptions extends GuestBackendOptions {
 }
 
 const DEFAULT_SILENT_MS = 15_000
+/** As long as an engine may go on with what a killed server has asked it for. */
+const STRAYS_WITHIN_MS = 3_600_000
 
 /**
  * Environments in long-lived containers of a Docker engine. The engine is not called before the first use.
@@ -47,6 +49,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
   const engine = createEngine(() => readAddress(variables))
   const dataDirectoryId = createDataDirectoryId(dataDirectory)
   const closing = new AbortController()
+  const begunAt = performance.now()
   const images = createImages(engine, log, closing.signal)
   const engineLimits = createEngineLimits(engine, dataDirectory)
   const environments = new Map<string, KeptEnvironment>()
@@ -114,11 +117,16 @@ export function createDockerBackend(options: DockerOptions): Backend {
       (await findImage(engine, image))?.id === imageIds.get(environment),
     toCreateError: error => unavailable('The sandbox could not be made', error),
     onFailure,
-    lookAfter: removeLeftovers,
+    async lookAfter() {
+      await removeLeftovers()
+      if (performance.now() - begunAt > STRAYS_WITHIN_MS) return
+      await snapshots.removeStrays().catch(error => onFailure('snapshots', error))
+    },
   })
   /** A server that never had a container needs no engine. */
   const mayHaveContainers = () => dataDirectoryId.find() !== undefined
   const prepared = () => guests.list().then(install)
+  const snapshots = createDockerSnapshots(engine, dataDirectory, prepared)
   const restorer = createRestorer(context, engineLimits, prepared)
 
   return {
@@ -132,7 +140,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
       return await probeEngine({ engine, images, engineLimits, dataId, guest }, options.image, runtimes)
     },
     ...guests,
-    snapshots: createDockerSnapshots(engine, dataDirectory, prepared),
+    snapshots,
     async open(id) {
       await restorer.restore(id)
       return mayHaveContainers() ? await guests.open(id) : undefined

@@ -18,6 +18,12 @@ export function imageOf(dataId: string, snapshotId: string): string {
   return `${repo}:${tag}`
 }
 
+/** Returns the id of the snapshot of this data directory that an image has the name of. */
+export function snapshotOf(dataId: string, image: string): string | undefined {
+  const [, id] = /^threadbox-snapshot:([A-Za-z0-9_-]+)\.[0-9a-f]{32}$/.exec(image) ?? []
+  return id !== undefined && image === imageOf(dataId, id) ? id : undefined
+}
+
 export const snapshotsDirectory = (dataDirectory: string) => join(dataDirectory, 'docker-snapshots')
 
 /** Where a snapshot has what its image does not have. */

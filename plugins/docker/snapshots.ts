@@ -6,6 +6,7 @@ import { syncTree } from '../../src/disk/lasting-files.ts'
 import { ApiError } from '../../src/errors.ts'
 import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
 import type { Snapshots, TakenSnapshot } from '../../src/plugin-api/index.ts'
+import { objectsOf } from '../../src/read/json.ts'
 import { containerName, ENVIRONMENT_VARIABLE } from './container.ts'
 import { describeContainer, freezeContainer } from './copy-container.ts'
 import { whileMarked } from './copy-mark.ts'
@@ -17,10 +18,20 @@ import { type KeptCopy, readCopy, toVolumeFile } from './kept-copy.ts'
 import { labels } from './labels.ts'
 import { loadImage } from './load-image.ts'
 import { isolationOf } from './runtime.ts'
-import { IMAGE_FILE, imageOf, snapshotDirectory, snapshotsDirectory, tagOf } from './snapshot-names.ts'
+import { IMAGE_FILE, imageOf, snapshotDirectory, snapshotOf, snapshotsDirectory, tagOf } from './snapshot-names.ts'
 
 const DRAFT_PREFIX = '.draft-'
 const loadInTurn = createKeyedLock()
+/** Names the data directory whose snapshot an image is. */
+const LABEL = 'threadbox.snapshot'
+
+export interface DockerSnapshots extends Snapshots {
+  /**
+   * Removes the images of snapshots that nobody makes any more and that were never finished. An engine goes on with an image when the
+   * server that asked for it was killed, and so has it only later.
+   */
+  removeStrays(): Promise<void>
+}
 
 /**
  * Snapshots as images of an engine, which containers share; what an image does not have, the volumes that it declares, is packed in
@@ -30,9 +41,11 @@ export const createDockerSnapshots = (
   engine: DockerEngine,
   dataDirectory: string,
   prepare: () => Promise<Pick<Installation, 'dataId'>>,
-): Snapshots => ({
+  making = new Set<string>(),
+): DockerSnapshots => ({
   async take(environmentId, snapshotId, signal) {
     const { dataId } = await prepare()
+    making.add(snapshotId)
     const draft = join(snapshotsDirectory(dataDirectory), `${DRAFT_PREFIX}${process.pid}-${crypto.randomUUID()}`)
     const container = containerName(environmentId)
     try {
@@ -56,6 +69,8 @@ export const createDockerSnapshots = (
       await rm(draft, { recursive: true, force: true })
       await removeImage(engine, imageOf(dataId, snapshotId))
       throw signal?.aborted ? error : unavailable('The snapshot could not be taken', error)
+    } finally {
+      making.delete(snapshotId)
     }
   },
   async isolationOf(snapshotId) {
@@ -73,6 +88,17 @@ export const createDockerSnapshots = (
       await rm(directory, { recursive: true, force: true })
       return true
     })
+  },
+  async removeStrays() {
+    const { dataId } = await prepare()
+    const query = { filters: JSON.stringify({ label: [`${LABEL}=${dataId}`] }) }
+    for (const { RepoTags } of objectsOf(await engine.call('GET', '/images/json', { query }))) {
+      for (const image of Array.isArray(RepoTags) ? RepoTags.map(String) : []) {
+        const id = snapshotOf(dataId, image)
+        if (id === undefined || making.has(id) || existsSync(snapshotDirectory(dataDirectory, id))) continue
+        await removeImage(engine, image)
+      }
+    }
   },
 })
 
@@ -104,7 +130,7 @@ export async function findDockerSnapshot(
 /** The guest's token belongs to one container only, and the image is not a container of this data directory. */
 const toConfig = ({ env }: KeptCopy, dataId: string) => ({
   Env: [`${TOKEN_VARIABLE}=`, `${ENVIRONMENT_VARIABLE}=${JSON.stringify(env)}`],
-  Labels: { 'threadbox.snapshot': dataId, [labels.environment]: '', [labels.createdWith]: '', [labels.data]: '' },
+  Labels: { [LABEL]: dataId, [labels.environment]: '', [labels.createdWith]: '', [labels.data]: '' },
 })
 
 /** Returns false while something was made from the image. */
