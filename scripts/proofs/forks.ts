@@ -1,15 +1,19 @@
 // One sandbox with files of some size, forked in one request; each fork writes, and sees nothing of what another has written.
-// bun scripts/proofs/forks.ts [FORKS=100] [MB=1024] (as root; builds first: scripts/build)
+// bun scripts/proofs/forks.ts [FORKS=100] [MB=1024] [IMAGE] (as root; builds first: scripts/build). With an image, in containers of
+// the engine that DOCKER_HOST names.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 const [forks, mb] = [Number(process.argv[2] ?? 100), Number(process.argv[3] ?? 1024)]
+const image = process.argv[4]
 const executable = join(import.meta.dir, '../../dist/threadbox')
 const scratch = mkdtempSync('/var/tmp/threadbox-proof-')
 const key = `proof-${crypto.randomUUID()}`
 
-const server = Bun.spawn([executable, 'serve', '--data-dir', join(scratch, 'data'), '--port', '0'], {
-  env: { PATH: process.env.PATH ?? '', HOME: '/root', THREADBOX_API_KEY: key },
+const backend = image === undefined ? [] : ['--backend', 'docker', '--docker-image', image]
+const engine = process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST }
+const server = Bun.spawn([executable, 'serve', '--data-dir', join(scratch, 'data'), '--port', '0', ...backend], {
+  env: { PATH: process.env.PATH ?? '', HOME: '/root', THREADBOX_API_KEY: key, ...engine },
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 
