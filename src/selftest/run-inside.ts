@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCommand } from '../environment/run-command.ts'
 import type { Environment } from '../plugin-api/index.ts'
@@ -82,7 +82,10 @@ export async function findDamage({
       text => text === secret,
       () => false,
     )
-    if (!isKept) found.push(`${path} of the host was changed`)
+    if (isKept) continue
+    found.push(`${path} of the host was changed`)
+    // What is tried next is not to be blamed for it.
+    await writeFile(path, secret)
   }
   const { stdout } = await runCommand(environment, { command: 'echo alive', signal })
   if (stdout !== 'alive\n') found.push('the sandbox does not run commands any more')

@@ -15,7 +15,6 @@ import { abstractAddress } from './peer.ts'
 import type { Attempt, Programs } from './program.ts'
 import { CallError, syscall } from './syscall.ts'
 
-const PTRACE_ATTACH = 16
 const PTRACE_SEIZE = 0x4206
 const CODE_ADDRESS = 0x40_0000n
 const GUEST_DIRECTORY = '/dev/.threadbox'
@@ -33,10 +32,8 @@ const impossible = BigUint64Array.of(2n, 1n)
 /** Process 1 is the guest of threadbox, by which all else inside is started and killed. */
 export const guest: Programs = {
   trace({ refused }) {
-    for (const pid of guestIds()) {
-      refused(`an attach to ${pid}`, () => syscall('ptrace', PTRACE_ATTACH, pid, 0, 0))
-      refused(`a seize of ${pid}`, () => syscall('ptrace', PTRACE_SEIZE, pid, 0, 0))
-    }
+    // Not by PTRACE_ATTACH, which stops it. This ends with the program.
+    for (const pid of guestIds()) refused(`a seize of ${pid}`, () => syscall('ptrace', PTRACE_SEIZE, pid, 0, 0))
   },
   memory({ refused }) {
     const here = BigUint64Array.of(BigInt(ptr(Buffer.alloc(64))), 64n)
