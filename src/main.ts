@@ -7,7 +7,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (first !== 'serve' && first !== 'guest') Bun.unsafe.setJITPolicy(1)
   switch (second === '--help' ? undefined : first) {
     case 'guest':
-      if (second === 'container') (await import('./guest/inside/container.ts')).serveContainer()
+      if (second === 'container') await (await import('./guest/inside/container.ts')).serveContainer()
       else if (second === 'bridge') return await (await import('./guest/inside/bridge.ts')).bridge()
       else if (second === 'redirect') return (await import('./guest/inside/redirect-own.ts')).redirectOwnNetwork()
       else (await import('./guest/inside/serve.ts')).serveGuest(3)

@@ -4,6 +4,7 @@ import { TOKEN_VARIABLE } from '../../src/guest/wire/token-variable.ts'
 import { GUEST_VOLUME, guestLinkName } from './guest-volume.ts'
 import type { Image } from './image.ts'
 import { type CreatedWith, labels } from './labels.ts'
+import { isolationOf } from './runtime.ts'
 
 /** Where the guest's volume is in every container: in the fresh tmpfs that is /dev, whatever the image has. */
 const VOLUME_INSIDE = '/dev/.threadbox'
@@ -33,6 +34,9 @@ const guestMount = {
   ReadOnly: true,
   VolumeOptions: { NoCopy: true },
 }
+
+/** For the guest on gVisor, whose network is its kernel's own: it redirects connections there, and drops these before anything else runs. */
+const networkCapabilities = ['NET_ADMIN', 'NET_RAW']
 
 export interface ContainerSpec {
   id: string
@@ -78,7 +82,7 @@ export function containerBody({ id, dataId, image, createdWith, seccomp, emptyVo
       ExtraHosts: [`${HOSTNAME}:127.0.0.1`],
       IpcMode: 'private',
       CapDrop: ['ALL'],
-      CapAdd: rootCapabilities,
+      CapAdd: [...rootCapabilities, ...(isolationOf(createdWith.runtime) === 'gvisor' ? networkCapabilities : [])],
       SecurityOpt: ['no-new-privileges', ...(seccomp === undefined ? [] : [`seccomp=${seccomp}`])],
       ShmSize: SHARED_MEMORY_BYTES,
       // Read when a guest does not start.

@@ -41,9 +41,12 @@ export async function probeEngine(
   }
   try {
     const [first, ...others] = runtimes
-    const checks = await containerChecks(dependencies, image, first)
-    for (const each of others) checks.push(...(await furtherRuntime(dependencies, image, each)))
-    return [reached, await limitCheck(dependencies), ...checks]
+    const checks = await Promise.all([
+      limitCheck(dependencies),
+      containerChecks(dependencies, image, first),
+      ...others.map(each => furtherRuntime(dependencies, image, each)),
+    ])
+    return [reached, ...checks.flat()]
   } catch (error) {
     return [reached, failed('containers', error, undefined)]
   }
@@ -85,7 +88,7 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
     guest.connection.close()
     return [
       { name, ok: true, required, detail: `start, here one of ${present}, and their guest answers` },
-      network(guest),
+      network(guest, runtime),
       seccomp(createdWith),
       quota(createdWith),
       ...lasting,
@@ -100,7 +103,8 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
 /** A runtime beside the first, for sandboxes that name it or ask for its class: without it the others are made. */
 async function furtherRuntime(dependencies: ContainerDependencies, image: string, runtime: string): Promise<Check[]> {
   const checks = await containerChecks(dependencies, image, runtime)
-  const isOfRuntime = ({ name, ok, required }: Check) => name === 'runtime' || (required && !ok)
+  const isOfRuntime = ({ name, ok, required }: Check) =>
+    name === 'runtime' || (!ok && (required || name === 'transparent network'))
   return checks
     .filter(each => isOfRuntime(each))
     .map(({ required, name, ...each }) => ({
@@ -144,14 +148,22 @@ async function findAnyImage(engine: DockerEngine): Promise<string | undefined> {
   return id
 }
 
-function network({ onlyProxy }: JoinedGuest): Check {
+function network({ onlyProxy }: JoinedGuest, runtime: string | undefined): Check {
   const name = 'transparent network'
   if (onlyProxy === undefined) {
     const detail = 'TCP and names of programs that know no proxy lead to the server'
     return { name, ok: true, required: false, detail }
   }
-  const remedy =
-    "Until then programs inside reach the server by its proxy alone. It takes an engine that lets containers share a network, with NET_ADMIN, and nf_tables with nat and redirect on the engine's machine: modprobe nf_tables nft_chain_nat nft_redir nft_reject_inet."
+  const until = 'Until then programs inside reach the server by its proxy alone.'
+  if (isolationOf(runtime) === 'gvisor')
+    return {
+      name,
+      ok: false,
+      required: false,
+      detail: onlyProxy,
+      remedy: `${until} Give gVisor the argument --net-raw.`,
+    }
+  const remedy = `${until} It takes an engine that lets containers share a network, with NET_ADMIN, and nf_tables with nat and redirect on the engine's machine: modprobe nf_tables nft_chain_nat nft_redir nft_reject_inet.`
   return { name, ok: false, required: false, detail: onlyProxy, remedy }
 }
 

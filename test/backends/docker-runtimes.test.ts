@@ -7,6 +7,7 @@ import { importBusybox } from '../support/docker-images.ts'
 import { useDockerd } from '../support/dockerd.ts'
 import { writeFakeRunsc } from '../support/fake-gvisor.ts'
 import { command, patiently, Server } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 /** Runtimes of an engine, and what sandboxes on them are: with runc as what they all run, so that no gVisor is needed. */
 
@@ -139,7 +140,15 @@ test('doctor and readiness tell of each runtime that is listed, and the server m
     /^missing +docker: runtime runsc-none: .*has no runtime/m,
   ])
     expect(stdout).toMatch(line)
-  const ready = await (await fetch(`${server.url}/health/ready`)).json()
+  // A machine that is busy may take longer for it than a connection lasts that is silent; the answer is kept.
+  let ready: unknown
+  await until(async () => {
+    ready = await fetch(`${server.url}/health/ready`).then(
+      answer => answer.json(),
+      () => undefined,
+    )
+    return ready !== undefined
+  })
   expect(ready).toEqual({
     status: 'ready',
     unavailable: ['runsc-bare', 'gvisor-not', 'runsc-none'].map(each => `docker: runtime ${each}`),

@@ -22,7 +22,12 @@ export async function findRunsc(): Promise<{ path: string; isOld: boolean }> {
 
 /** For daemon.json: a runtime `runsc`, with what threadbox needs of it. */
 export const gvisorRuntime = (runsc: string, more: readonly string[] = []) => ({
-  runtimes: { runsc: { path: runsc, runtimeArgs: [...runtimeArgs, ...more] }, plain: { path: 'runc' } },
+  runtimes: {
+    runsc: { path: runsc, runtimeArgs: [...runtimeArgs, ...more] },
+    /** Whose network nothing is redirected in. */
+    'runsc-apart': { path: runsc, runtimeArgs: runtimeArgs.filter(each => each !== '--net-raw') },
+    plain: { path: 'runc' },
+  },
 })
 
-export const runtimeArgs = ['--platform=systrap', '--oci-seccomp', '--overlay2=none']
+export const runtimeArgs = ['--platform=systrap', '--oci-seccomp', '--overlay2=none', '--net-raw']

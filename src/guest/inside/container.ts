@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { TOKEN_VARIABLE } from '../wire/token-variable.ts'
 import { CONTAINER_ADDRESS } from './bridge.ts'
 import { eraseVariable } from './libc.ts'
+import { hasNetworkPower } from './network-power.ts'
 import { openGuest } from './serve.ts'
 
 /** Connections that have not shown the token yet; more are closed, or a sandbox could use up its guest's descriptors. */
@@ -14,12 +15,14 @@ const TOKEN_WITHIN_MS = 5000
 const directories = { '/home/user': 0o755, '/tmp': 0o1777, '/var/tmp': 0o1777 }
 
 /** The guest as process 1 of a container. Never ends on its own. */
-export function serveContainer(): void {
+export async function serveContainer(): Promise<void> {
   const token = Buffer.from(process.env[TOKEN_VARIABLE] ?? '')
   if (token.byteLength === 0) throw new Error('the engine starts the guest, inside a container')
   // Any process that reads the token may drive the guest. Only root can, but many programs of root read files for others.
   eraseVariable(TOKEN_VARIABLE)
-  const accept = openGuest()
+  // Nothing else runs yet: nobody inside has a part in this.
+  const networkTrouble = hasNetworkPower() ? (await import('./own-stack.ts')).takeOwnNetwork() : undefined
+  const accept = openGuest({ networkTrouble })
   for (const [path, mode] of Object.entries(directories))
     if (mkdirSync(path, { recursive: true })) chmodSync(path, mode)
   let strangers = 0

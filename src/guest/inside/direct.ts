@@ -8,14 +8,14 @@ import type { ProxyGate } from './proxy.ts'
 
 /** What programs connect to any address, where the kernel redirects it to this guest. */
 export interface DirectGate {
-  /** Listens where connections are redirected to. Throws when somebody has the port. Does nothing the second time. */
+  /** Listens where connections are redirected to. Throws when somebody has the port, or nothing is. Does nothing the second time. */
   listen(): void
   /** Descriptors of sockets to the kernel, for a server that may change this network. They close with `close`. */
   lend(): { route?: number; netfilter?: number; close(): void }
 }
 
-/** Makes the gate, which does not listen yet. */
-export function createDirectGate(gate: ProxyGate): DirectGate {
+/** Makes the gate, which does not listen yet. `trouble`: why nothing is redirected here. */
+export function createDirectGate(gate: ProxyGate, trouble?: string): DirectGate {
   let isListening = false
 
   const listenAt = (hostname: string, version: 4 | 6) =>
@@ -29,6 +29,7 @@ export function createDirectGate(gate: ProxyGate): DirectGate {
   return {
     listen() {
       if (isListening) return
+      if (trouble !== undefined) throw new GuestError('conflict', trouble)
       try {
         listenAt('127.0.0.1', 4)
       } catch {

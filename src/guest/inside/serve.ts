@@ -27,8 +27,15 @@ export function serveGuest(listenFd: number): void {
   listen({ fd: listenFd }, openGuest())
 }
 
-/** Makes this process the guest of its sandbox, before any command runs. Gives what takes a server's connections. */
-export function openGuest(): (stream: ChannelStream) => void {
+/**
+ * Makes this process the guest of its sandbox, before any command runs. Gives what takes a server's connections. `networkTrouble`: why
+ * no connection is redirected here.
+ */
+export function openGuest({
+  networkTrouble,
+}: {
+  networkTrouble?: string | undefined
+} = {}): (stream: ChannelStream) => void {
   const libc = openLibc()
   libc.becomeUndumpable()
   libc.guardLimits()
@@ -54,7 +61,7 @@ export function openGuest(): (stream: ChannelStream) => void {
     system,
     processes: createGuestProcesses(system),
     gate,
-    direct: createDirectGate(gate),
+    direct: createDirectGate(gate, networkTrouble),
     names,
     attributes: once(async () => (await import('./attributes.ts')).openAttributes()),
     inotify: once(async () => (await import('./inotify.ts')).openInotify()),

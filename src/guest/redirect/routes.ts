@@ -1,5 +1,5 @@
 import { OWN_ADDRESS, OWN_ADDRESS_6 } from './addresses.ts'
-import { attribute, le32, type NetlinkMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE } from './netlink.ts'
+import { attribute, le32, type NetlinkMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from './netlink.ts'
 
 const [RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE] = [16, 20, 24]
 const [AF_UNSPEC, AF_INET, AF_INET6] = [0, 2, 10]
@@ -50,6 +50,21 @@ const way = (family: number, address: Uint8Array, version: string): NetlinkMessa
     ]),
   },
 ]
+
+/** In gVisor's stack all addresses of a loopback's networks are its own: these two networks have every address of IPv4. */
+export const everywhereIsLoopback: readonly NetlinkMessage[] = [Uint8Array.of(100, 64, 0, 1), OWN_ADDRESS].map(
+  address => ({
+    what: 'an IPv4 network',
+    type: RTM_NEWADDR,
+    flags: NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+    body: Buffer.concat([
+      Uint8Array.of(AF_INET, 1, 0, RT_SCOPE_UNIVERSE),
+      le32(LOOPBACK),
+      attribute(IFA_LOCAL, address),
+      attribute(IFA_ADDRESS, address),
+    ]),
+  }),
+)
 
 export const wayOf4 = way(AF_INET, OWN_ADDRESS, 'IPv4')
 export const wayOf6 = way(AF_INET6, OWN_ADDRESS_6, 'IPv6')
