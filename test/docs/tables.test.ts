@@ -6,6 +6,7 @@ import { commands } from '../../src/cli/commands.ts'
 import { errorCodes, statusOf } from '../../src/errors.ts'
 import { openRequests } from '../../src/http/steps/caller-limits.ts'
 import { limits, nameOfLimit } from '../../src/model/limit.ts'
+import { probeAreas, probes } from '../../src/selftest/probes/all.ts'
 import { settings } from '../../src/start/settings.ts'
 import { readPage, root } from './page.ts'
 
@@ -56,6 +57,14 @@ test('every command is in the table of the command line', () => {
   const isWritten = (name: string) => written.some(code => code === name || code.startsWith(`${name} `))
   expect(shown.filter(name => !isWritten(name))).toEqual([])
   expect(shown.length).toBeGreaterThan(20)
+})
+
+test('every area of the selftest is in its table, and each probe that the page names is there', () => {
+  const written = rowsOf('docs/selftest.md').flat()
+  expect(probeAreas.filter(area => !written.includes(area))).toEqual([])
+  const named = written.filter(word => /^[a-z-]+\/[a-z-]+$/.test(word))
+  expect(named.filter(id => !probes.some(each => each.id === id))).toEqual([])
+  expect(named.length).toBeGreaterThan(5)
 })
 
 test('every flag of run and exec is in the table of CI', () => {
