@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Plugin } from '../../src/plugin-api/index.ts'
 import { configOf, type OpenSubject, openSubject } from '../../src/selftest/open-subject.ts'
@@ -11,6 +11,14 @@ import { leftovers } from '../support/leftovers.ts'
 
 const root = join(import.meta.dir, '../..')
 const WITHIN_MS = 120_000
+
+const hasOwnAddress = Object.values(networkInterfaces()).some(found => found?.some(each => !each.internal))
+
+/** What is excused on this machine whatever the backend is. */
+const excusedHere = [
+  ...(process.arch === 'x64' ? [] : ['system-calls/x32']),
+  ...(hasOwnAddress ? [] : ['egress/own-addresses']),
+]
 
 export interface ProbedBackend {
   backend: string
@@ -43,7 +51,8 @@ export function describeProbes(
       opened = await openSubject({
         config: configOf(config, { backend, dataDirectory: directory, ...(runtime !== undefined && { runtime }) }),
         hostDirectory,
-        log: line => console.error(line),
+        // What is refused goes to the log too: it is much.
+        log: (line, level) => void (level === 'error' && console.error(line)),
         signal: stop.signal,
         ...(plugins && { plugins }),
       })
@@ -60,7 +69,7 @@ export function describeProbes(
       '%s',
       async (_, probe) => {
         const { outcome, found } = await runProbe(opened!.subject, probe)
-        if (excused.includes(probe.id)) expect([outcome, found.length]).toEqual(['excused', 1])
+        if ([...excused, ...excusedHere].includes(probe.id)) expect([outcome, found.length]).toEqual(['excused', 1])
         else expect([outcome, found]).toEqual(['held', []])
       },
       WITHIN_MS,
