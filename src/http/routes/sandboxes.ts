@@ -7,7 +7,6 @@ import { stopSandbox } from '../../core/chat/stop-sandbox.ts'
 import { visibleThreadPages } from '../../core/chat/threads.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { changeBindings } from '../../core/sandboxes/change-bindings.ts'
-import { classOf } from '../../core/sandboxes/choose-backend.ts'
 import type { CreateStep, OnCreateStep } from '../../core/sandboxes/create-steps.ts'
 import { describeSecrets } from '../../core/sandboxes/describe-secrets.ts'
 import { listDecisions } from '../../core/sandboxes/network-decisions.ts'
@@ -18,9 +17,9 @@ import { Bindings, readBindings } from '../../core/secrets/bindings.ts'
 import { createFromSnapshot } from '../../core/snapshots/create-from-snapshot.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sandbox } from '../../model/sandbox.ts'
-import type { Use } from '../../model/use.ts'
 import { json } from '../body.ts'
 import { getCaller } from '../caller.ts'
+import { describeEnvironment, describeUse, summaries, summary } from '../describe-sandbox.ts'
 import { answerWithEvents, type EventSink, wantsEvents } from '../event-answer.ts'
 import { inPieces } from '../pieces.ts'
 import {
@@ -230,58 +229,6 @@ function sendStep(sink: EventSink, step: CreateStep): Promise<void> | undefined 
   // The signal of the work reports that the reader has gone.
   void sent.catch(() => {})
   return undefined
-}
-
-async function summary(runtime: Runtime, sandbox: Sandbox) {
-  const [use] = await runtime.uses.now([sandbox])
-  return toSummary(runtime, sandbox, { running: runtime.environments.findRunning(sandbox.backend), use })
-}
-
-async function summaries(runtime: Runtime, sandboxes: readonly Sandbox[]) {
-  const uses = await runtime.uses.now(sandboxes)
-  const names = new Set(sandboxes.map(({ backend }) => backend))
-  const running = new Map([...names].map(name => [name, runtime.environments.findRunning(name)]))
-  return sandboxes.map((sandbox, index) =>
-    toSummary(runtime, sandbox, { running: running.get(sandbox.backend), use: uses[index] }),
-  )
-}
-
-interface Seen {
-  running: ReadonlySet<string> | undefined
-  use: Use | undefined
-}
-
-function toSummary(runtime: Runtime, sandbox: Sandbox, { running, use }: Seen) {
-  const trouble = runtime.environments.troubleOf(sandbox)
-  return {
-    id: sandbox.id,
-    sandboxId: sandbox.environmentId,
-    name: sandbox.name ?? null,
-    status: trouble === undefined ? sandbox.status : 'error',
-    error: trouble ?? sandbox.error ?? null,
-    isRunning: running?.has(sandbox.environmentId) ?? null,
-    use: use ? describeUse(use) : null,
-    agent: { slug: sandbox.agentSlug, name: sandbox.agentName },
-    provider: sandbox.backend,
-    isolation: { kind: classOf(runtime, sandbox) },
-    createdAt: sandbox.createdAt,
-    updatedAt: sandbox.updatedAt,
-  }
-}
-
-const describeUse = ({ at, memoryBytes, diskBytes, cpus, processes }: Use) => ({
-  at: new Date(at).toISOString(),
-  memoryBytes: memoryBytes ?? null,
-  diskBytes: diskBytes ?? null,
-  cpus: cpus ?? null,
-  processes: processes ?? null,
-})
-
-/** What confines a sandbox. An environment that cannot be opened has no details; its sandbox is shown all the same. */
-async function describeEnvironment(runtime: Runtime, sandbox: Sandbox) {
-  const environment = await runtime.environments.get(sandbox).catch(() => undefined)
-  const kind = environment?.isolation ?? classOf(runtime, sandbox)
-  return { isolation: { kind, details: environment?.confinement ?? [] }, limits: environment?.limits ?? {} }
 }
 
 function assertPaths(files: Readonly<Record<string, string>> = {}): void {
