@@ -1,9 +1,15 @@
-/** After so much, output that is read as fast as it comes would be in small pieces, each of which costs as much as a large one. */
+/**
+ * When more output than this has come, pieces that are read as fast as they come would be small, and each costs as much as a
+ * large one.
+ */
 const MUCH_BYTES = 256 * 1024
 const SMALL_BYTES = 64 * 1024
 const GATHER_MS = 1
 
-/** Waits a moment after a small piece of much output, so that the next one is larger. To be called after each piece. */
+/**
+ * Makes a function to be called after each piece. After a small piece of much output it waits a moment, so that the next one is
+ * larger.
+ */
 export function createGathering(onMuch: () => void = () => {}): (byteLength: number) => Promise<void> | undefined {
   let count = 0
   return byteLength => {

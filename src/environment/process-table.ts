@@ -16,7 +16,7 @@ export const MAX_PROCESSES = 128
 /** The most output that one answer has. */
 export const MAX_BATCH_BYTES = 128 * 1024
 const MAX_COMMAND_LENGTH = 1000
-/** A reader that has not come for so long is not waited for, where only readers that are there are. */
+/** How long a reader counts as present after its last read, for processes that wait only for readers that are present. */
 const ATTACHED_MS = 10_000
 
 /** A process as a table needs it. */
@@ -145,7 +145,7 @@ export function createProcessTable(
     },
     async read(pid, offset, { wait, signal }) {
       const entry = entryOf(pid)
-      // A reader that asks for what is yet to come has read nothing.
+      // A reader that asks for future output has read nothing yet.
       if (offset <= entry.ring.end) markRead(entry, offset)
       for (;;) {
         signal?.throwIfAborted()
@@ -221,7 +221,7 @@ function infoOf({ pid, write }: StartedProcess, { command, name, pty }: StartOpt
 
 const shown = ({ info, ring }: Entry): ProcessInfo => ({ ...info, outputStart: ring.start, outputEnd: ring.end })
 
-/** Whether somebody reads before their time is over. */
+/** Waits whether somebody reads while readers still count as present. */
 async function isTakenSoon({ readAtMs, taken }: Entry, attachedMs: number): Promise<boolean> {
   const leftMs = readAtMs + attachedMs - performance.now()
   return (

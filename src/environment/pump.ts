@@ -2,19 +2,19 @@ import type { Descriptor } from '../descriptor.ts'
 import { createGathering } from './gathering.ts'
 
 export interface PumpOptions {
-  /** How many bytes wait in it. */
+  /** How many bytes wait in the pipe. */
   pendingBytes(descriptor: number): number
-  /** True once nobody wants what comes any more. */
+  /** True once nobody wants the output any more. */
   isGone(): boolean
   settleMs: number
-  /** Lets more bytes wait in it. With this, much output is read in few large pieces. */
+  /** Lets more bytes wait in the pipe. With this, much output is read in few large pieces. */
   widen?: (descriptor: number) => void
 }
 
 export interface Pump {
-  /** Resolves when what was in it is handed on. To be called when the command has ended. */
+  /** Resolves when everything in the pipe was handed on. Call it when the command has ended. */
   drained(): Promise<void>
-  /** Reads no more and closes it. */
+  /** Stops reading and closes the pipe. */
   stop(): void
 }
 
@@ -50,7 +50,7 @@ export function pump(
     }
   }
   void forward()
-    // A terminal that nobody holds any more gives an error.
+    // Reading a terminal that nobody holds any more fails.
     .catch(() => {})
     .finally(() => {
       from.close()

@@ -41,7 +41,7 @@ export interface BudgetRefusal {
   spentUsd: number
 }
 
-/** A budget that is used up since a call. */
+/** A budget that a call has used up. */
 export interface ReachedBudget {
   owner: BudgetOwner
   limitUsd: number
@@ -146,7 +146,7 @@ export function createBudgets(db: Database, operator: OperatorBudgets): Budgets 
   }
 }
 
-/** In words for a message. */
+/** The names of budgets in messages. */
 const nameOf: Readonly<Record<BudgetOwner, string>> = {
   run: 'The run',
   sandbox: 'The sandbox',

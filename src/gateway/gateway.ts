@@ -29,7 +29,7 @@ export interface GatewayOptions {
   defaultWindow?: number
   /** Says one line to the operator. Never a secret. */
   log(line: string): void
-  /** Gets each call that has ended. */
+  /** Called with each call that has ended. */
   observe?: Observe
   /** The header `traceparent` of a call, for a provider of the operator's own. */
   traceparentOf?: CallHost['traceparentOf']

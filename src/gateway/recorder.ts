@@ -73,7 +73,7 @@ export function createRecorder(
   }
 }
 
-/** What the whole server has spent is its operator's to know. */
+/** Only the operator may know what the whole server has spent. */
 function storeReached(db: Database, spender: BudgetSpender, { owner, limitUsd, spentUsd }: ReachedBudget): void {
   const { agentSlug: agent, sandboxId, threadId, runId, keyId } = spender
   const ids = { sandboxId, threadId, runId, agent, ...(owner === 'key' && { keyId: keyId ?? null }) }

@@ -21,7 +21,7 @@ export function askGuest(channel: Channel, hello: unknown, since = knownSince): 
   }
 }
 
-/** Why this server does not work with a guest that says this first; undefined when it does. */
+/** Explains why this server cannot work with a guest that begins with this message; undefined when it can. */
 export function findMismatch(hello: unknown): string | undefined {
   const protocol = protocolOf(hello)
   const { version, oldestServer } = versionsOf(hello)

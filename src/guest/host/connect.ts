@@ -38,16 +38,18 @@ import { createRemoteProcesses } from './remote-processes.ts'
 export interface GuestConnection extends Pick<Environment, 'spawn' | 'connect'> {
   readonly files: Required<EnvironmentFiles>
   readonly processes: EnvironmentProcesses
-  /** Has the guest listen at the proxy's address, where it was started to leave that to the server. */
+  /** Makes the guest listen at the proxy's address, when it was started to leave that to the server. */
   listenForProxy(): void
   /**
    * Has the guest listen where the kernel redirects connections to. Resolves to sockets of the guest to the kernel, which close with
    * `close`; undefined where this server may not copy them. Rejects when its guest is too old for it.
    */
   listenForDirect(): Promise<LentSockets | undefined>
-  /** Has the guest bring here what programs inside ask for names. Without it they are told that no name can be resolved. */
+  /**
+   * Makes the guest pass name look-ups of programs inside to this server. Without it they are told that no name can be resolved.
+   */
   answerNames(): void
-  /** Has the guest make the socket of an SSH agent, once. Gives its path. */
+  /** Makes the guest create the socket of an SSH agent, once. Resolves to its path. */
   openSshAgent(): Promise<string>
   /** Processes that were spawned here and are still attached, files and connections to ports. Connections to the proxy do not count as use. */
   readonly activeCalls: number
@@ -117,7 +119,7 @@ export async function connectGuest(
   const ask = askGuest(channel, hello)
   const descriptors = offersDescriptors(hello) ? openDescriptors?.() : undefined
   const direct = new Set<Duplex>()
-  /** Calls that this server needs itself. */
+  /** How many calls this server needs for itself. */
   let ownCalls = 0
   void channel.closed.then(() => {
     descriptors?.close()

@@ -2,7 +2,7 @@ import { type Call, lanes } from '../wire/call.ts'
 import { createNameDecoder, encodeNameMessage, MAX_QUESTION_BYTES, type NameMessage } from '../wire/name-messages.ts'
 import type { AnswerName } from './outlets.ts'
 
-/** Questions of one sandbox that are being answered; the next ones wait in the guest. */
+/** How many look-ups of one sandbox are answered at once; the others wait in the guest. */
 const MAX_AT_ONCE = 64
 
 /** Answers the DNS messages that a guest sends in a call, until the call ends. Ends it when what comes is none. Never rejects. */
@@ -36,7 +36,7 @@ export async function serveNames(call: Call, answerName: AnswerName): Promise<vo
       for (const message of decode(chunk)) await start(message)
     }
   } catch {
-    // The guest is gone, or has sent what is no message.
+    // The guest is gone, or has sent something that is not a message.
   } finally {
     call.close()
   }

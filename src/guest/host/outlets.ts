@@ -1,21 +1,21 @@
 import type { Duplex } from 'node:stream'
 import type { PluginContext } from '../../plugin-api/index.ts'
 
-/** Takes a connection that a process inside made to the proxy's address. The signal, where there is one, is to cut it. */
+/** Takes a process's connection to the proxy's address. When the signal is there, it cuts the connection. */
 export type OnProxy = (socket: Duplex, signal?: AbortSignal) => void
 
-/** Takes a connection that a process inside made to an address, which need not be believed. The signal is to cut it. */
+/** Takes a process's connection to any address; the address is the guest's claim. The signal cuts the connection. */
 export type OnDirect = (socket: Duplex, destination: { address: string; port: number }, signal?: AbortSignal) => void
 
-/** Answers one DNS message of a process inside. Undefined: it gets no answer. */
+/** Answers one DNS message of a process inside. Undefined when it gets no answer. */
 export type AnswerName = (message: Uint8Array, transport: 'udp' | 'tcp') => Promise<Uint8Array | undefined>
 
-/** What serves the processes of one environment that reach out. */
+/** The services for processes of one environment that reach out. */
 export interface Outlets {
   onProxy: OnProxy
-  /** Without it nothing is reached but by the proxy. */
+  /** Without it, only the proxy leads anywhere. */
   onDirect?: OnDirect
-  /** Without it the guest says to each that no name can be resolved. */
+  /** Without it, the guest answers that no name can be resolved. */
   answerName?: AnswerName
   /** Takes a connection that a process inside made to its SSH agent's socket. Without it there is no such socket. */
   onSshAgent?: (socket: Duplex) => void

@@ -66,7 +66,7 @@ function openTaken(descriptor: number): TakenFile {
   }
 }
 
-/** What is left of the pieces behind so many bytes. */
+/** The part of the pieces after the first `count` bytes. */
 function* after(pieces: readonly Uint8Array[], count: number): Generator<Uint8Array, void> {
   let skip = count
   for (const piece of pieces) {

@@ -8,7 +8,10 @@ import type { ProxyGate } from './proxy.ts'
 
 /** What programs connect to any address, where the kernel redirects it to this guest. */
 export interface DirectGate {
-  /** Listens where connections are redirected to. Throws when somebody has the port, or nothing is. Does nothing the second time. */
+  /**
+   * Listens where connections are redirected to. Throws when somebody has the port, and when nothing is redirected. A second call
+   * changes nothing.
+   */
   listen(): void
   /** Descriptors of sockets to the kernel, for a server that may change this network. They close with `close`. */
   lend(): { route?: number; netfilter?: number; close(): void }
@@ -39,7 +42,7 @@ export function createDirectGate(gate: ProxyGate, trouble?: string): DirectGate 
       try {
         listenAt('::1', 6)
       } catch {
-        // There is no IPv6 here: nothing of it leaves then.
+        // Without IPv6 in this network, nothing leaves by it.
       }
     },
     lend() {

@@ -27,6 +27,6 @@ export function sweepDrafts(): void {
       rmSync(record)
     }
   } catch {
-    // A place that cannot be written has no drafts.
+    // Without a writable directory there are no drafts.
   }
 }

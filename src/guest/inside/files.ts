@@ -69,7 +69,7 @@ export async function list(path: string, depth: number, attributes?: Attributes)
   return found.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** False when the directory was there. What is made belongs to the owner. */
+/** Returns false when the directory existed. A new directory belongs to the owner. */
 export async function makeDirectory(path: string, owner?: string): Promise<boolean> {
   const present = await stat(path).catch(() => undefined)
   if (present?.isDirectory()) return false
@@ -84,7 +84,7 @@ export async function makeParents(path: string, owner: string | undefined): Prom
   for (let at = path; at.length >= first.length; at = dirname(at)) await giveTo(at, owner)
 }
 
-/** Does nothing where there is no such user, or only one. */
+/** Changes the owner of a path. When there is no such user, or only one user, nothing changes. */
 export async function giveTo(path: string, owner: string): Promise<void> {
   const person = findPerson(owner)
   if (person) await lchown(path, person.uid, person.gid).catch(() => {})

@@ -8,7 +8,7 @@ export interface Libc {
   pipe(kept: 'read' | 'write'): { readEnd: number; writeEnd: number }
   /** Bytes that wait in a pipe, or in a terminal's master. */
   pendingBytes(fd: number): number
-  /** Lets more bytes wait in a pipe. Does nothing when Linux does not allow it, or when this is no pipe. */
+  /** Lets more bytes wait in a pipe. Nothing changes when Linux refuses, or when the descriptor is not a pipe. */
   widenPipe(fd: number): void
   /** The number of a terminal's master, below /dev/pts; its other end may be opened from now on. */
   unlockTerminal(master: number): number

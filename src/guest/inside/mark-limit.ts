@@ -42,7 +42,7 @@ function begins(libc: Libc, { resource }: MarkLimit): boolean {
   }
 }
 
-/** Empty when it cannot be read. */
+/** Returns an empty text when the limits cannot be read. */
 export function limitsOf(pid: number | 'self'): string {
   try {
     return readFileSync(`/proc/${pid}/limits`, 'latin1')

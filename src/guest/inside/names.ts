@@ -20,7 +20,7 @@ interface Server {
   ask(message: Uint8Array, transport: NameTransport, reply: Reply): boolean
 }
 
-/** Makes the gate, which does not listen yet. What no server would answer gets a failure at once. */
+/** Makes the gate, which does not listen yet. A look-up that no server would answer fails at once. */
 export function createNameGate(listen: (onMessage: OnMessage) => void = listenForNames): NameGate {
   const servers: Server[] = []
   return {
@@ -95,7 +95,7 @@ const IS_ANSWER = 0x80
 const RECURSION_AVAILABLE = 0x80
 const SERVER_FAILURE = 2
 
-/** The question back, as one that could not be answered: a program then need not wait until its time is up. */
+/** Makes an answer that says the look-up failed, so that the program need not wait until its time is up. */
 function failureOf(message: Uint8Array): Uint8Array {
   const answer = message.slice()
   answer[2] = (answer[2] ?? 0) | IS_ANSWER

@@ -2,17 +2,17 @@ import type { Descriptor } from '../../descriptor.ts'
 import { type PumpOptions, pump } from '../../environment/pump.ts'
 import type { Libc } from './libc.ts'
 
-/** One stream of what a command prints. */
+/** One output stream of a command. */
 export interface Output {
   /** Hands on what is printed as it comes, from now on. Without this it is handed on when it is drained. */
   follow(): void
-  /** Something was printed that is not handed on yet. */
+  /** Whether there is output that was not handed on yet. */
   isWaiting(): boolean
   /** Resolves when all that was printed until now is handed on. To be called when the command has ended. */
   drained(): Promise<void>
 }
 
-/** Somebody else who may read an output from now on, instead of this process. */
+/** Another reader that may read an output from now on, instead of this process. */
 export interface OtherReader {
   /** Resolves to false when it does not: nothing is read then. */
   isReading: Promise<boolean>
@@ -63,7 +63,7 @@ export function createOutput(
         taken += bytes.byteLength
         await take(bytes)
       }
-      // A process that the command has left behind holds it.
+      // A process that the command has left behind holds the pipe.
       await follow().drained()
     },
   }

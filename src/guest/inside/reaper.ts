@@ -4,7 +4,7 @@ import type { Libc } from './libc.ts'
 
 /** Waits for every child of this process: for the commands, and for the orphans that land on pid 1. */
 export interface Reaper {
-  /** Resolves when the child has ended. To be called in the turn in which it was started. */
+  /** Resolves when the child has ended. Call it in the turn in which the child was started. */
   ended(pid: number): Promise<ProcessExit>
 }
 
@@ -29,7 +29,7 @@ export function startReaper(libc: Libc): Reaper {
   }
 }
 
-/** The low seven bits are the signal that ended it, the next byte what it ended with. */
+/** The low seven bits are the signal that ended the process, the next byte is its exit code. */
 function exitOf(status: number): ProcessExit {
   const number = status & 0x7f
   if (number === 0) return { exitCode: (status >> 8) & 0xff }

@@ -2,13 +2,13 @@ import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { constants as files, openSync } from 'node:fs'
 import { constants } from 'node:os'
 
-/** What to start, and what it has as its descriptors. */
+/** A program to start, and its descriptors. */
 export interface Program {
   /** The first is a path, or a name that is looked for in the PATH of `env`. */
   argv: readonly string[]
   env: Readonly<Record<string, string>>
   cwd: string
-  /** Absent: it reads end of file at once. */
+  /** Absent when it reads end of file at once. */
   stdin?: number
   stdout: number
   stderr: number
@@ -56,7 +56,7 @@ export function openStartProgram(): StartProgram {
   // Opened before anything else runs inside: what is there later may wait for a writer.
   const nothing = openSync('/dev/null', 'r')
   const pid = new Int32Array(1)
-  /** What libc has pointers into, which the collector does not see. */
+  /** Memory to which libc has pointers, which the garbage collector does not see. */
   const held = new Set<unknown>()
 
   return ({ argv, env, cwd, stdin = nothing, stdout, stderr, terminal }) => {

@@ -22,12 +22,12 @@ const MAX_ANNOUNCED = 10_000
  * Watches a directory, and when that is wanted all below it: also directories that come later, of which what is in them already
  * counts as created. Names are relative to the root. Throws a GuestError for a tree that is too large.
  *
- * Over 100 lines: one state, which each change moves on.
+ * Over 100 lines: every change moves the same state on.
  */
 export function createWatchedTree(inotify: Inotify, fd: number, root: string, isRecursive: boolean): WatchedTree {
-  /** Paths by watch. */
+  /** The path of each watch. */
   const directories = new Map<number, string>()
-  /** What was said to be created because it was found; the kernel may say it once more. */
+  /** Paths that were reported as created because they were found; the kernel may report them again. */
   const announced = new Set<string>()
   /** A directory that was moved away, or within the tree: the next change says which. */
   let moving: { cookie: number; path: string } | undefined
@@ -117,7 +117,7 @@ export function createWatchedTree(inotify: Inotify, fd: number, root: string, is
     yield { name: '.', type: 'remove' }
   }
 
-  /** A directory is there that was not. */
+  /** Reports a directory that has appeared. */
   function* came(path: string, mask: number): Generator<FileChange, void> {
     if (mask & masks.movedTo && moving) {
       const { path: before } = moving
@@ -148,7 +148,7 @@ export function createWatchedTree(inotify: Inotify, fd: number, root: string, is
   }
 }
 
-/** Undefined for what is no directory. */
+/** Undefined when the path is not a directory. */
 function entriesOf(path: string): Dirent[] | undefined {
   try {
     return readdirSync(path, { withFileTypes: true })

@@ -12,7 +12,7 @@ export interface NetlinkMessage {
   type: number
   flags: number
   body: Uint8Array
-  /** For whom it is of use alone: what a refusal of it says is not there. */
+  /** What this message is needed for, as text for a refusal. */
   what: string
 }
 

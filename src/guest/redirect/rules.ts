@@ -142,7 +142,7 @@ const natRules = [
   [...transport(TCP), ...redirectTo(DIRECT_PORT)],
 ]
 
-/** Comes after the other: what is redirected goes to the loopback by then. */
+/** These rules come after the others, when redirected packets already go to the loopback. */
 const filterRules = [
   ...staysInside,
   [...transport(TCP), reject(REJECT_TCP_RESET, 0)],
