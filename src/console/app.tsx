@@ -9,13 +9,13 @@ export function App() {
   const session = useQuery({ queryKey: ['session'], queryFn: () => take(api.GET('/v1/session')), staleTime: Infinity })
   const isSignedIn = session.data !== undefined && session.data.caller !== null
   useEffect(() => {
-    // A link that this browser has no need of: its secret is good for others still.
+    // This browser does not need the link, whose secret may still be used by others.
     if (isSignedIn && location.hash.startsWith('#sign-in=')) history.replaceState(null, '', location.pathname)
   }, [isSignedIn])
   if (session.isPending) return null
   if (session.error instanceof RequestError && [401, 403].includes(session.error.status)) return <SignIn />
   if (session.isSuccess && !isSignedIn) return <SignIn />
-  // What fails for a moment does not take away what is shown.
+  // A failure that may pass does not remove what is shown.
   if (session.error && !session.data) return <p role="alert">{session.error.message}</p>
   return <Shell />
 }

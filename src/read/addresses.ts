@@ -41,7 +41,7 @@ export function formatAddress({ version, value }: Address): string {
 export const isWithin = (address: Address, range: Range): boolean =>
   address.version === range.version && getPrefix(address, range.bits) === getPrefix(range, range.bits)
 
-/** Whether an IPv6 address stands for an IPv4 address: where it leads then depends on the network. */
+/** Whether an IPv6 address contains an IPv4 address: then it depends on the network where it leads. */
 export const embedsVersion4 = (address: Address): boolean =>
   address.version === 6 && address.value > 1n && embedding().some(range => isWithin(address, range))
 
@@ -52,7 +52,9 @@ export function withoutMapping(range: Range): Range {
   return { version: 4, value: value & 0xffffffffn, bits: bits - 96 }
 }
 
-/** Whether it leads to the same host from anywhere: no loopback, private, link-local, metadata or reserved address. */
+/**
+ * Whether an address leads to the same host from anywhere: it is no loopback, private, link-local, metadata or reserved address.
+ */
 export function isPublic(address: Address): boolean {
   if (address.version === 6 && !globalUnicast().some(range => isWithin(address, range))) return false
   return !special().some(range => isWithin(address, range))
@@ -84,7 +86,7 @@ function parseVersion6(text: string): Address | undefined {
 
 const hex = (value: bigint) => value.toString(16)
 
-/** Parsed at the first use: a server starts without them. */
+/** Ranges are parsed at their first use, because a server starts without them. */
 function ranges(...texts: string[]): () => readonly Range[] {
   let parsed: readonly Range[] | undefined
   return () => (parsed ??= texts.map(range))
@@ -96,7 +98,10 @@ function range(text: string): Range {
   return parsed
 }
 
-/** IPv4-compatible, mapped, translated, NAT64 (also its local prefix), Teredo, 6to4. */
+/**
+ * The ranges in which an IPv6 address contains an IPv4 address: compatible, mapped, translated, NAT64 (also its local prefix),
+ * Teredo, 6to4.
+ */
 const embedding = ranges(
   ...['::/96', '::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
 )

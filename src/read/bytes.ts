@@ -75,7 +75,7 @@ export async function readBody(
 
 const STILL_MS = 30_000
 
-/** A body that says that it is at most so long is read in one piece, without a stream. */
+/** A body that declares at most this length is read in one piece, without a stream. */
 const SHORT_BYTES = 16 * 1024
 
 async function readShort(request: Request, length: number, { stillMs = STILL_MS, take }: BodyOptions): Promise<Buffer> {

@@ -1,4 +1,4 @@
-/** A value that JSON has. A field that is undefined is left out. */
+/** A value that JSON can hold. A field that is undefined is left out. */
 export type JsonValue =
   | string
   | number

@@ -1,5 +1,7 @@
-/** Loaded with the first mistake: most texts have none. */
-// Its CommonJS form loads its parts in a way that a bundle cannot follow.
+/**
+ * The parser is loaded with the first mistake, because most texts have none. Its CommonJS form loads its parts in a way that a
+ * bundle cannot follow.
+ */
 const parser = () => require('jsonc-parser/lib/esm/main.js') as typeof import('jsonc-parser')
 
 /** The value of a JSON text that somebody wrote by hand. Throws with the line and the column of the first mistake. */

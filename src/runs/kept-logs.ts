@@ -3,9 +3,9 @@ import { writeWhenFree } from '../db/busy.ts'
 import { listChunks, listEndedLogs, type TimedChunk } from '../db/chunks.ts'
 import { deleteLogPages, findLogPage, replaceChunks } from '../db/log-pages.ts'
 
-/** How long the log of a run can be looked at. */
+/** How long the log of a run can be read. */
 const KEPT_MS = 7 * 86_400_000
-/** What all logs may have, compressed. */
+/** How large all stored logs may be together, compressed. */
 const KEPT_BYTES = 512 * 1024 * 1024
 const PAGE_CHARACTERS = 256 * 1024
 const PURGE_BATCH = 500

@@ -14,19 +14,19 @@ export interface ChunkSource {
   readonly ended: boolean
   /** Calls `wake` once, when there is more or the end. It must not throw. */
   wait(wake: () => void): void
-  /** Does not call `wake`. */
+  /** Takes `wake` back, so that it is not called. */
   forget(wake: () => void): void
   /** Counts a reader. Returns a function that ends this. */
   attach(): () => void
 }
 
-/** Whose chunks a log has, and in what form its readers get them. */
+/** The run that a log belongs to, and the form in which its readers get chunks. */
 export interface LogSource {
   runId: string
   profile: StreamProfile
 }
 
-/** What all logs share. */
+/** The parts that all logs share. */
 export interface LogHost {
   db: Database
   pages: PageCache
@@ -36,12 +36,12 @@ export interface LogHost {
 export interface Log extends ChunkSource {
   /** How many chunks readers may see. */
   readonly count: number
-  /** How many are committed: with full durability a few may not be on the disk yet, and are not shown. */
+  /** How many chunks are committed: with full durability a few may not be on the disk yet, and are not shown. */
   readonly stored: number
   readonly readerCount: number
   /** Shows committed chunks, and wakes the readers that wait. With full durability, as soon as they are on the disk. */
   show(chunks: readonly string[]): void
-  /** Shows all that is committed: it is on the disk. */
+  /** Shows everything that is committed, because it is on the disk. */
   showStored(): void
   /** Makes readers that have everything so far fail, until more is shown. */
   fail(): void
@@ -57,7 +57,7 @@ export const LOST_SEQS = 1_000_000
 
 const tailFrames = 256
 const pageBytes = 256 * 1024
-/** Before a disk that has failed to sync is tried again. */
+/** How long to wait until a disk that has failed to sync is tried again. */
 const RETRY_MS = 1000
 const PAGE_CHUNKS = 512
 
@@ -73,12 +73,12 @@ export function createLog(host: LogHost & { turns: Turns }, source: LogSource): 
   const { turns } = host
   const { runId } = source
   const tail: Uint8Array[] = []
-  /** The page that was made last: readers that are at the same chunk share it. */
+  /** The page that was made last, which readers at the same chunk share. */
   let shared: (Page & { after: number }) | undefined
   const waiting = new Set<() => void>()
   let tailBytes = 0
   let count = 0
-  /** Committed, and not known to be on the disk. */
+  /** Chunks that are committed, but perhaps not on the disk yet. */
   let hidden: string[] = []
   let isSyncing = false
   let readerCount = 0
@@ -86,7 +86,7 @@ export function createLog(host: LogHost & { turns: Turns }, source: LogSource): 
   let due = 0
   let state: 'open' | 'failing' | 'ended' | 'lost' = 'open'
 
-  /** Wakes all that wait now, the first at once and the others in turns. */
+  /** Wakes all readers that wait now, the first at once and the others in turns. */
   function wakeAll(): void {
     const isWaking = due > 0
     due = waiting.size
@@ -97,7 +97,7 @@ export function createLog(host: LogHost & { turns: Turns }, source: LogSource): 
     for (;;) {
       const woken = waiting.values().take(WOKEN_AT_ONCE).toArray()
       for (const wake of woken) {
-        // It may wait again at once: then it is the last.
+        // The reader may wait again at once, and comes last then.
         waiting.delete(wake)
         wake()
       }
@@ -250,7 +250,7 @@ function withOthers(db: Database, source: LogSource, after: number, { bytes, las
   return { bytes: joined([...pieces, bytes.subarray(from)]), last }
 }
 
-/** After a number that was left out. */
+/** The page after a number that was left out. */
 function pageAfterGap(db: Database, source: LogSource, after: number): Page {
   const { runId } = source
   const rows = listChunks(db, runId, after, pageBytes)

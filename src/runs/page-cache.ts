@@ -4,15 +4,15 @@ export interface Page {
   last: number
 }
 
-/** Pages of stored logs that several readers may want, as when all come back after a proxy was restarted. */
+/** Pages of stored logs that several readers may want, such as when all return after a proxy's restart. */
 export interface PageCache {
   find(name: string): Page | undefined
   keep(name: string, page: Page): void
-  /** To be called now and then: drops what was not used since the call before. */
+  /** Drops the pages that were not used since the last call. Call it from time to time. */
   age(): void
 }
 
-/** Holds `bytes` at most. What is not used goes first. */
+/** Makes a cache of at most `bytes`. What was not used goes first. */
 export function createPageCache(bytes = 8 * 1024 * 1024): PageCache {
   let used = new Map<string, Page>()
   let unused = new Map<string, Page>()

@@ -20,7 +20,7 @@ import { createSilences } from './silences.ts'
 export interface RunsOptions {
   /** Writes one line to the operator's log. Never what a user or an agent wrote. */
   log: (line: string, level?: 'error') => void
-  /** Gets the begin and the end of each run. */
+  /** Called with the begin and the end of each run. */
   observe?: Observe
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
@@ -72,7 +72,7 @@ export interface Runs {
    * started since, so the last chunks that readers have may be gone. Returns how many runs these were.
    */
   recover(isPowerLost?: boolean): number
-  /** Puts the logs away that can no longer be resumed, and deletes old ones. */
+  /** Compresses the logs that can no longer be resumed, and deletes old ones. */
   purge(now: Date): Promise<void>
 }
 

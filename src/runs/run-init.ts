@@ -9,7 +9,7 @@ export interface RunInit {
   sandboxId: string
   teamId: string
   agentSlug: string
-  /** Who asked for it. */
+  /** The caller that asked for the run. */
   cause?: Cause
   /** The engine's name. It stands for the model until the model is known. */
   engine: string

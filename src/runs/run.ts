@@ -36,7 +36,7 @@ export interface Receipt {
   durationMs: number
 }
 
-/** What a run was, for those who count. */
+/** The facts about an ended run, for whoever counts them. */
 export interface RunEnd extends Usage {
   status: Exclude<RunStatus, 'active'>
   durationMs: number
@@ -47,9 +47,9 @@ export interface RunHost extends StoringOptions {
   /** How long an engine may take to end after its abort. */
   graceMs: number
   pages: PageCache
-  /** Readers are woken in these. */
+  /** The turns in which readers are woken. */
   turns: Turns
-  /** Called once, when the end is stored, or never will be, and before a reader sees it. */
+  /** Called once, when the end is stored or can no longer be stored, and before a reader sees it. */
   onEnd: (end: RunEnd) => void
 }
 

@@ -15,7 +15,7 @@ import { Variables } from './variables.tsx'
 import { Versions } from './versions/versions.tsx'
 import './agents.css'
 
-/** One agent: what it is now, what it was, and what its sandboxes get. */
+/** The page of one agent: its definition, its versions, and what its sandboxes get. */
 export default function AgentPage({ params: { slug } }: { params: { slug: string } }) {
   const path = { slug }
   const [, go] = useLocation()

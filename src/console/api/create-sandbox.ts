@@ -1,6 +1,6 @@
 import { RequestError, refusalOf } from './client.ts'
 
-/** The weakest first. */
+/** The classes of isolation, weakest first. */
 export const isolations = ['namespaces', 'container', 'gvisor', 'microvm'] as const
 export type Isolation = (typeof isolations)[number]
 

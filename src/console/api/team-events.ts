@@ -13,7 +13,7 @@ export interface TeamEvent {
   createdAt?: string
 }
 
-/** Which lists an event makes old: the first word of a query's key. */
+/** The lists that an event makes outdated, by the first word of a query's key. */
 const affected: readonly [prefix: string, keys: readonly string[]][] = [
   ['sandbox.', ['sandboxes', 'sandbox', 'overview']],
   ['thread.', ['threads', 'thread', 'sandbox']],
@@ -41,7 +41,7 @@ export function useTeamEvents(): void {
   }, [queries])
 }
 
-/** A refusal, as of a proxy whose server starts again, is tried again after this. */
+/** How long after a refusal the next try comes, as for a proxy whose server restarts. */
 const RETRY_MS = 3000
 
 /**
@@ -101,7 +101,7 @@ function gathering(queries: QueryClient) {
     const [isAll, gathered] = [all, keys]
     keys = new Set()
     all = false
-    // What is being read is not begun anew: on a busy server it would never be read to its end.
+    // A query that is running is not started again: on a busy server it would never finish.
     const predicate = ({ queryKey }: { queryKey: readonly unknown[] }) =>
       (isAll || gathered.has(String(queryKey[0]))) && !isOfDeleted(queryKey)
     await queries.invalidateQueries({ predicate })

@@ -3,7 +3,7 @@ import type { CreateStep } from '../api/create-sandbox.ts'
 import { bytes } from '../parts/format.ts'
 import './creating.css'
 
-/** As much of the output as stays on the page. */
+/** How much of the output stays on the page. */
 const KEPT = 100_000
 
 interface Creating {
@@ -48,7 +48,7 @@ export function CreatingView({ creating, cancel }: CreatingViewProps) {
   const { stage, message, doneBytes, totalBytes, output } = creating
   const whole = useRef<HTMLElement>(null)
   const end = useRef<HTMLPreElement>(null)
-  // It may begin by a button at the other end of the page.
+  // The create may be started by a button at the other end of the page.
   useEffect(() => {
     whole.current?.scrollIntoView({ block: 'center' })
   }, [])

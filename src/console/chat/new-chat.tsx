@@ -9,7 +9,7 @@ import { CreatingView } from './creating.tsx'
 import './new-chat.css'
 import { useBeginning } from './use-beginning.ts'
 
-/** Sandboxes that are offered to go on in. */
+/** How many sandboxes are offered to continue in. */
 const OFFERED = '50'
 
 /** Begins a conversation: one click on an agent, in a new sandbox or in one that is there. */

@@ -7,9 +7,9 @@ import { useCreating } from './creating.tsx'
 
 export interface Choice {
   agent: string
-  /** Default: a new one. */
+  /** The sandbox; by default a new one. */
   sandboxId?: string
-  /** Of a new one, at least. */
+  /** The least isolation of a new sandbox. */
   isolation?: Isolation
 }
 
@@ -37,7 +37,7 @@ export function useBeginning() {
     isCreating: isPending && !variables.sandboxId,
     creating,
     cancel: () => leaving.current?.abort(),
-    // A cancel is what the user asked for, and no failure.
+    // When the user cancels, that is not a failure.
     problem: error?.name === 'AbortError' ? null : error,
   }
 }

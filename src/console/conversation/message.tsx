@@ -12,11 +12,11 @@ import { useNear } from './use-near.ts'
 export interface MessageProps {
   place: ThreadPlace
   message: ChatMessage
-  /** It is being written now. */
+  /** Whether the message is being written now. */
   isLive: boolean
-  /** A reply of the thread is under way. */
+  /** Whether a reply of the thread is being written. */
   isBusy: boolean
-  /** It was shown long ago: it is drawn only while it is near the screen. */
+  /** Whether the message is old: then it is drawn only while it is near the screen. */
   isOld: boolean
   edit: (messageId: string, text: string) => void
   regenerate: (messageId: string) => void

@@ -3,7 +3,7 @@ import type { FileUIPart } from 'ai'
 /** A body has at most 10 MB, and base64 makes three bytes four. */
 const MAX_BYTES = 7 * 1024 * 1024
 
-/** Files as parts of a message. Throws when they are more than one message takes. */
+/** Reads files as parts of a message. Throws when they are more than one message can have. */
 export async function readFiles(files: readonly File[]): Promise<FileUIPart[]> {
   if (files.reduce((sum, { size }) => sum + size, 0) > MAX_BYTES)
     throw new Error('The files have more than 7 MB: put them into the sandbox instead.')

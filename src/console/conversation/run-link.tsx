@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import type { ThreadPlace } from './place.ts'
 
-/** To the run that made a reply, or went on with it. */
+/** A link to the run that made or continued a reply. */
 export function RunLink({ place: { sandboxId, threadId }, metadata }: { place: ThreadPlace; metadata: unknown }) {
   const runId: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'runId') : undefined
   if (typeof runId !== 'string') return null

@@ -7,7 +7,7 @@ interface DefinitionProps extends Omit<EditorProps, 'shown'> {
   slug: string
 }
 
-/** What an agent is, to be edited. */
+/** Shows an agent's definition and lets the user edit it. */
 export function Definition({ slug, ...trying }: DefinitionProps) {
   const definition = useQuery({
     queryKey: ['agent', slug, 'definition'],

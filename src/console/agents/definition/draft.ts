@@ -4,15 +4,15 @@ import type { Schemas } from '../../api/client.ts'
 
 type Json = Record<string, unknown>
 
-/** What somebody is making of an agent: a text, which form and JSON both change. */
+/** An unsaved definition of an agent: one text, which both the form and the JSON change. */
 export interface Draft {
-  /** Of the agent that it was begun with. */
+  /** The agent's revision when the draft was begun. */
   revision: string
   base: string
   text: string
-  /** The last text that was an object. */
+  /** The last text that was a JSON object. */
   definition: Json
-  /** Why the text is no definition. */
+  /** Why the text is not a definition. */
   problem?: string
 }
 
@@ -20,7 +20,7 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 
 const order = ['slug', 'name', 'engine', 'model', 'systemPrompt', 'options', 'sandbox']
 
-/** A definition as the file of an agent, its fields in the order that the API gives them in. */
+/** Writes a definition as an agent's file, with its fields in the API's order. */
 export function textOf(definition: Json): string {
   const known = order.filter(name => Object.hasOwn(definition, name))
   const others = Object.keys(definition).filter(name => !order.includes(name))
@@ -55,9 +55,9 @@ export function useDraft(shown: Schemas['AgentDefinition']) {
     isDirty,
     /** Somebody else has changed the agent since the draft was begun. */
     isBehind: isDirty && draft.revision !== shown.revision,
-    /** Takes the agent as it is, or as it was just saved. */
+    /** Replaces the draft by the agent as it is, or as it was just saved. */
     follow,
-    /** Keeps the draft, to be saved over what the agent is now. */
+    /** Keeps the draft, to be saved over the agent's present definition. */
     keep: () => change({ ...draft, revision: shown.revision, base: textOf(shown.definition) }),
     set: (path: string, value: unknown) => {
       const definition = withValue(draft.definition, path.split('.'), value)
@@ -84,7 +84,7 @@ function parse(text: string): Pick<Draft, 'definition'> | Pick<Draft, 'problem'>
 export const valueAt = (definition: Json, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), definition)
 
-/** Undefined takes the field away. */
+/** Returns the object with a field set; undefined removes the field. */
 function withValue(owner: Json, [name = '', ...rest]: readonly string[], value: unknown): Json {
   if (rest.length > 0) {
     const inner = owner[name]

@@ -11,7 +11,7 @@ import { useSaving } from './use-saving.ts'
 export interface EditorProps {
   shown: Schemas['AgentDefinition']
   isTrying: boolean
-  /** Begins a chat with the agent as it is saved. */
+  /** Begins a chat with the agent as it was saved. */
   tryIt: () => void
 }
 
@@ -25,7 +25,7 @@ export function Editor({ shown, isTrying, tryIt }: EditorProps) {
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [error])
-  // What is said of the last attempt holds no longer.
+  // The result of the last attempt does not apply to a changed draft.
   const changed = () => {
     if (!saving.isIdle) saving.reset()
   }
@@ -42,7 +42,7 @@ export function Editor({ shown, isTrying, tryIt }: EditorProps) {
   const saveByKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit()
   }
-  // What no field says. Of a draft that was overtaken the page says more than the refusal.
+  // Faults that belong to no field of the form. When the agent was changed meanwhile, the page explains more than the refusal.
   const unplaced = faults.length > 0 ? faultsElsewhere({ faults }) : error && !isBehind ? [error] : []
   const problems = unplaced.map(({ message }) => new Error(message))
   const saved = saving.isSuccess && !isDirty ? `Version ${saving.data.version} is saved. New sandboxes have it.` : ''

@@ -1,7 +1,7 @@
 import { type ReactNode, useId, useState } from 'react'
 import type { Fault } from '../../api/client.ts'
 
-/** A definition under change. */
+/** A definition that is being edited. */
 export interface Editing {
   valueAt: (path: string) => unknown
   set: (path: string, value: unknown) => void
@@ -10,7 +10,7 @@ export interface Editing {
 
 export interface FieldProps {
   editing: Editing
-  /** As `options.maxTurns`. */
+  /** The path of a field, such as `options.maxTurns`. */
   path: string
   label: string
   hint?: string
@@ -55,7 +55,7 @@ function Field({
   )
 }
 
-/** What is typed, as long as it stands for the value: spaces and empty lines stay while somebody types. */
+/** The text in a field, as long as it stands for the value: so spaces and empty lines stay while somebody types. */
 function useTyped<Value>(value: Value, write: (value: Value) => string, read: (text: string) => unknown) {
   const [typed, setTyped] = useState('')
   const isSame = JSON.stringify(read(typed)) === JSON.stringify(value)
@@ -98,7 +98,7 @@ export function TextField({ rows, ...field }: FieldProps & { rows: number }) {
   )
 }
 
-/** What is no number goes to the server as it is, which says what it must be. */
+/** A text that is not a number is sent as it is, and the server says what it must be. */
 function readNumber(text: string): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

@@ -1,17 +1,17 @@
 import { Diff } from '../../parts/diff.tsx'
 
-/** Lines around a change. */
+/** How many lines are shown around a change. */
 const CONTEXT = 3
 
 export interface OvertakenProps {
-  /** What the draft was begun with, and what the agent is now. */
+  /** The definition with which the draft was begun, and the agent's present one. */
   before: string
   now: string
   takeTheirs: () => void
   keepMine: () => void
 }
 
-/** Somebody else has changed the agent while there is a draft. */
+/** Shows that somebody else has changed the agent while there is a draft. */
 export function Overtaken({ before, now, takeTheirs, keepMine }: OvertakenProps) {
   return (
     <div role="alert" className="card stack">

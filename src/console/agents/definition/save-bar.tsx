@@ -2,7 +2,7 @@ import { Problem } from '../../parts/problem.tsx'
 
 export interface SaveBarProps {
   problems: readonly Error[]
-  /** What has become of the draft. */
+  /** What has happened to the draft. */
   status: string
   canSave: boolean
   canDiscard: boolean

@@ -3,7 +3,7 @@ import { api, take } from '../../api/client.ts'
 import { Diff } from '../../parts/diff.tsx'
 import { Problem } from '../../parts/problem.tsx'
 
-/** Lines around a change. */
+/** How many lines are shown around a change. */
 const CONTEXT = 3
 
 export interface ChangesProps {
