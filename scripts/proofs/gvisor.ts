@@ -77,7 +77,13 @@ describeBackend(kit, 'docker on gVisor', async serveProxy =>
 const excused = [
   ...['namespaces/own', 'proc/settings', 'proc/sysrq', 'proc/cgroups', 'devices/fuse', 'devices/tunnels'],
   ...['guest/settings-in-proc', 'limits/processes', 'limits/files', 'limits/terminals', 'limits/oom-score'],
-  'limits/priority',
+  ...[
+    'limits/priority',
+    'neighbours/shared-program',
+    'leftovers/loop-devices',
+    'leftovers/cgroups',
+    'leftovers/mounts',
+  ],
 ]
 const settings = () => ['--docker-image', 'debian', '--docker-runtime', 'runsc']
 describeProbes('docker on gVisor', { backend: 'docker', runtime: 'runsc', settings }, excused)
