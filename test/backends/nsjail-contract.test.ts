@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { createNsjailBackend } from 'nsjail-wrapper'
 import type { PluginContext } from '../../src/plugin-api/index.ts'
 import { describeBackend } from './contract.ts'
-import { describeEscapes } from './escapes.ts'
 
 const root = join(import.meta.dir, '../..')
 const dataDirectory = mkdtempSync(join(tmpdir(), 'threadbox-contract-'))
@@ -22,5 +21,3 @@ const open = async (serveProxy: PluginContext['serveProxy']) =>
   })
 
 describeBackend(name, open)
-// Only root can make nodes of devices.
-describeEscapes(name, open, { ownDevices: process.getuid?.() === 0 })
