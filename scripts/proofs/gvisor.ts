@@ -30,6 +30,10 @@ const differences: Readonly<Record<string, { why: string; how: RegExp }>> = {
     why: "the limit counts gVisor's own threads, so that the sandbox ends and starts again",
     how: /The connection to the sandbox was lost/,
   },
+  'is the only way out: regression': {
+    why: 'the guest answers for names, whatever resolver is connected to',
+    how: /\+ "1\.1\.1\.1\/53\n\+ "/,
+  },
   'interrupts the job in front by Ctrl-C, and not the shell': {
     why: 'a terminal does not echo ^C',
     how: /Expected to contain: "\^C"[\s\S]*sleep 7111\\r\\n\\r\\n# exit 5/,
@@ -85,5 +89,15 @@ const excused = [
     'leftovers/mounts',
   ],
 ]
+/** What is found on gVisor with --net-raw, by the probe's id: nothing of it has left the sandbox. */
+const differing = {
+  // All addresses are of the sandbox's own loopback.
+  'egress/datagrams': /^a datagram to \S+ was taken$/,
+  'egress/echo': /^an echo request to \S+ was not refused: 16$/,
+  // A port may be taken of all addresses beside one: what connects to 127.0.0.1 comes to the guest nevertheless.
+  'egress/resolver-port': /^(0\.0\.0\.0|::) port 53 was free to take$/,
+  'egress/proxy-port': /^(0\.0\.0\.0|::) port 312[89] was free to take$/,
+  'egress/interfaces': /\/proc\/sys\/net\/ipv4\/conf: no such file or directory$/,
+}
 const settings = () => ['--docker-image', 'debian', '--docker-runtime', 'runsc']
-describeProbes('docker on gVisor', { backend: 'docker', runtime: 'runsc', settings }, excused)
+describeProbes('docker on gVisor', { backend: 'docker', runtime: 'runsc', settings }, excused, differing)
