@@ -145,7 +145,7 @@ export const leftovers: readonly Probe[] = [
       const { pid } = await processes.start({ command: `${stayers(word)}\necho up; sleep ${word}` })
       await processes.read(pid, 0, { wait: true })
       await processes.remove(pid)
-      return (await findInside(environment, word)).map(each => `process ${each} was not killed`)
+      return (await findInside(environment, word)).map(each => `${each} was not killed`)
     },
   },
   {
@@ -171,7 +171,7 @@ export const leftovers: readonly Probe[] = [
 
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 
-/** The ids inside of the processes that have a word. */
+/** The processes inside that have a word, with their places in /proc. */
 async function findInside(environment: Subject['environment'], word: string): Promise<string[]> {
   const list = `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo " $p"; done 2>/dev/null`
   const child = await environment.spawn({ command: list })
