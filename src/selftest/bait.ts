@@ -3,17 +3,20 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
 /**
- * A server of the selftest on this machine, which no sandbox may reach. It counts what comes with its word alone, since strangers may
+ * A server of the selftest on this machine, which no sandbox may reach. It counts only the visits that say its word, since strangers may
  * find it too, and answers nothing else.
  */
 export interface Bait {
   /** One port for TCP and UDP. */
   readonly port: number
-  /** The addresses that it listens on: loopback, and those of this machine's interfaces where that was possible. */
+  /** The addresses that the bait listens on: loopback, and the addresses of this machine's interfaces where that was possible. */
   readonly addresses: readonly string[]
-  /** What a visitor sends: in its first bytes and then a newline, in the path of a request, or in a datagram. `tag`: the probe's id. */
+  /**
+   * The words that a visitor sends: in its first bytes before a newline, in the path of a request, or in a datagram. `tag` is the probe's
+   * id.
+   */
   wordOf(tag: string): string
-  /** How many came with this tag. Wait for the end of what was sent before. */
+  /** Counts the visits with this tag. Call it once everything that was sent before has arrived. */
   visits(tag: string): number
   close(): Promise<void>
 }
@@ -27,7 +30,7 @@ export async function openBait(): Promise<Bait> {
   const servers: Server[] = []
   const sockets = new Set<Socket>()
   const datagrams: ReturnType<typeof createSocket>[] = []
-  /** True when the bytes have the word and its tag, after which anything but a letter of a tag follows. */
+  /** Returns true when the bytes contain the word and its tag, and the tag does not go on after that. */
   const count = (bytes: Buffer): boolean => {
     const at = bytes.indexOf(secret)
     if (at < 0) return false

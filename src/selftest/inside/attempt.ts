@@ -2,11 +2,11 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { Attempt } from './program.ts'
 import { CallError } from './syscall.ts'
 
-/** What a sandbox answers to calls that it does not allow. */
+/** The error codes by which a sandbox refuses calls that it does not allow. */
 const refusals = ['EPERM', 'EACCES', 'ENOSYS']
 const READ_BYTES = 4096
 
-/** What the variables of this process give to a program; `say` takes each line that it finds. */
+/** Reads from this process's variables what a program works with. `say` gets each line that the program finds. */
 export function openAttempt(
   variables: Readonly<Record<string, string | undefined>>,
   words: readonly string[],
@@ -43,7 +43,7 @@ export function openAttempt(
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 
-/** Empty for what cannot be read. */
+/** Returns an empty text when the file cannot be read. */
 function readStart(path: string): string {
   try {
     const file = openSync(path, 'r')

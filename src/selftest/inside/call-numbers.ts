@@ -129,5 +129,5 @@ const numbers = {
 
 export type CallName = keyof typeof numbers
 
-/** Undefined when this architecture does not have the call. */
+/** Returns undefined when this architecture does not have the call. */
 export const numberOf = (name: CallName): number | undefined => numbers[name][process.arch === 'arm64' ? 1 : 0]

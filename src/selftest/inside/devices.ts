@@ -14,7 +14,7 @@ interface Device {
   isBlock?: boolean
 }
 
-/** Makes a node of its own and opens it; without a node there is nothing to open. Nothing is read or written. */
+/** Makes a device node and opens it; when the node cannot be made, there is nothing to open. It reads and writes nothing. */
 function tryNode({ refused }: Attempt, { name, major, minor, isBlock = false }: Device): void {
   refused(`a node of ${name}`, () => {
     syscall('mknodat', CURRENT_DIRECTORY, name, (isBlock ? S_IFBLK : S_IFCHR) | FOR_OWNER, (major << 8) | minor)

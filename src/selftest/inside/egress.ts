@@ -7,30 +7,33 @@ import { syscall } from './syscall.ts'
 
 const PROXY_PORT = 3128
 
-/** The proxy's answers to what it cannot read, and to what the rules refuse. Any other says that it went there, or tried. */
+/**
+ * The proxy answers with these statuses what it cannot read and what the rules refuse. Any other status means that the proxy connected or
+ * tried to.
+ */
 const refusals = [400, 401, 403, 404, 405, 407]
 
-/** How a connection ends that does not leave the sandbox. Any other end is one that a network outside has made. */
+/** A connection that does not leave the sandbox ends with one of these codes. Any other code comes from a network outside. */
 const staysInside = ['ECONNRESET', 'EPIPE', 'ENETUNREACH', 'EPERM', 'EACCES', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL']
 
-/** The first words of these programs: what a visitor of the bait says, and the port of all targets. */
+/** The first two words of these programs: the text that a visitor of the bait says, and the port of all targets. */
 const heading = ({ words: [word = '', port = '', ...rest] }: Attempt) => ({ word, port: Number(port), rest })
 
 const connectRequest = (host: string, port: number, ...headers: string[]) =>
   [`CONNECT ${host}:${port} HTTP/1.1`, `Host: ${host}:${port}`, ...headers, '', ''].join('\r\n')
 
-/** The status of the proxy's answer. Undefined when there is no proxy, or it has only closed the connection. */
+/** Returns the status of the proxy's answer. Undefined when there is no proxy, or when it only closed the connection. */
 function askProxy(request: string): number | undefined {
   const { text, code } = talk('127.0.0.1', PROXY_PORT, request)
   const [, status] = /^HTTP\/1\.[01] (\d{3}) /.exec(text) ?? []
   if (status !== undefined) return Number(status)
-  // The proxy answers what it refuses at once. That it waits for somebody is an answer too.
+  // The proxy refuses at once. When it waits for somebody instead, that is a finding too.
   return code === 'EAGAIN' ? 504 : undefined
 }
 
 const isRefused = (status: number | undefined) => status === undefined || refusals.includes(status)
 
-/** Asks the proxy for each host that is given, by CONNECT and by a request of its own. */
+/** Asks the proxy for each given host, once by CONNECT and once by an absolute URL. */
 function throughProxy(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
   for (const host of rest) {
@@ -43,7 +46,7 @@ function throughProxy(attempt: Attempt): void {
   }
 }
 
-/** Sends the proxy each request that is given. */
+/** Sends each given request to the proxy. */
 function requests(attempt: Attempt): void {
   for (const request of attempt.words) {
     const status = askProxy(request)
@@ -51,7 +54,7 @@ function requests(attempt: Attempt): void {
   }
 }
 
-/** Connects to each address that is given, as programs do that know no proxy. */
+/** Connects to each given address directly, as programs do that do not know the proxy. */
 function direct(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
   for (const address of rest) {
@@ -63,11 +66,11 @@ function direct(attempt: Attempt): void {
   }
 }
 
-/** Every sandbox has a loopback of its own, where nothing listens at that port. */
+/** Each sandbox has its own loopback, where nothing listens at that port. */
 const isOwn = (address: string, code: string) =>
   code === 'ECONNREFUSED' && /^(::ffff:)?127\.|^::1$|^0\.0\.0\.0$|^::$/.test(address)
 
-/** Looks a name up and connects to what it is told then: at its second look-up the name is another address. */
+/** Looks a name up and connects to the answer. At the second look-up the name has another address. */
 function rebinding(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
   for (const name of rest) {
@@ -79,7 +82,7 @@ function rebinding(attempt: Attempt): void {
   }
 }
 
-/** Connects to a socket of the host that has a name and no file. */
+/** Connects to an abstract socket of the host, which has a name but no file. */
 function hostSocket({ words: [name = ''], refused }: Attempt): void {
   const address = abstractAddress(name)
   refused(
@@ -89,7 +92,7 @@ function hostSocket({ words: [name = ''], refused }: Attempt): void {
   )
 }
 
-/** Looks each name up, several times, and connects to what the sandbox's resolver gives and by the proxy. */
+/** Looks each name up several times, and connects to the addresses that the sandbox's resolver gives and through the proxy. */
 function names(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
   for (const name of rest) {
@@ -111,7 +114,7 @@ function questions({ words, found }: Attempt): void {
   }
 }
 
-/** Sends a datagram to each address: one that is taken has left, or is lost. */
+/** Sends a datagram to each address. A datagram that the kernel accepted has left the sandbox or is lost. */
 function datagrams(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
   for (const address of rest) {

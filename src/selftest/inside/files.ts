@@ -3,10 +3,10 @@ import type { Attempt, Programs } from './program.ts'
 import { syscall } from './syscall.ts'
 
 const [AT_FDCWD, RENAME_EXCHANGE] = [-100, 2]
-/** So many that the file operations meet both many times; the server kills this before. */
+/** The programs repeat this often, so that the file operations meet both states many times. The server kills them before the last time. */
 const ROUNDS = 50_000_000
 
-/** Swaps a directory and a link to the host's, again and again, in the directory that was given. Says `ready` first. */
+/** Swaps a directory and a link to the host's directory, again and again, in the given directory. Says `ready` first. */
 function swap({ hostDirectory, words: [place = ''] }: Attempt): void {
   process.chdir(place)
   mkdirSync('swapped')
@@ -20,7 +20,7 @@ function swap({ hostDirectory, words: [place = ''] }: Attempt): void {
 
 const LEVELS = 600
 
-/** Makes a tree that is deeper than a path may be long, in the directory that was given. */
+/** Makes a tree in the given directory that is deeper than the longest possible path. */
 function deepen({ words: [place = ''] }: Attempt): void {
   let directory = syscall('openat', AT_FDCWD, place, 0, 0)
   for (let level = 0; level < LEVELS; level++) {

@@ -26,19 +26,19 @@ const ANSWER_WITHIN_S = 2n
 const RESOURCES = 16
 const SIGKILL = 9
 const SIGSTOP = 19
-/** The soft limit is above the hard one: who may set it gets EINVAL, and nothing is changed. */
+/** A limit whose soft value is above its hard value: Linux answers EINVAL to a caller who may set it, and changes nothing. */
 const impossible = BigUint64Array.of(2n, 1n)
 
-/** Process 1 is the guest of threadbox, by which all else inside is started and killed. */
+/** Process 1 is threadbox's guest, which starts and kills all other processes inside. */
 export const guest: Programs = {
   trace({ refused }) {
-    // Not by PTRACE_ATTACH, which stops it. This ends with the program.
+    // PTRACE_ATTACH would stop the process. A seize does not, and it ends with the program.
     for (const pid of guestIds()) refused(`a seize of ${pid}`, () => syscall('ptrace', PTRACE_SEIZE, pid, 0, 0))
   },
   memory({ refused }) {
     const here = BigUint64Array.of(BigInt(ptr(Buffer.alloc(64))), 64n)
     const there = BigUint64Array.of(CODE_ADDRESS, 64n)
-    // None of its bytes is written.
+    // The length is 0, so that nothing is written.
     const nothing = BigUint64Array.of(CODE_ADDRESS, 0n)
     for (const pid of guestIds()) {
       refused(`process_vm_readv of ${pid}`, () => syscall('process_vm_readv', pid, here, 1, there, 1, 0))
@@ -106,7 +106,7 @@ export const guest: Programs = {
     refused('prlimit by its own id', () => syscall('prlimit64', process.pid, resource, impossible, null))
     refused('prlimit behind a high bit', () => syscall('prlimit64', 0, high, impossible, null))
   },
-  /** Gives process 1 another mark again and again, until it is killed. */
+  /** Changes the mark of process 1 again and again, until it is killed. */
   race() {
     const { resource } = findMark()
     const mark = new BigUint64Array(2)
@@ -122,7 +122,7 @@ export const guest: Programs = {
     }
   },
   kill() {
-    // Linux keeps these two from any process 1, the host's too.
+    // Linux keeps these two signals from every process 1, also from the host's.
     for (const signal of [SIGSTOP, SIGKILL]) {
       try {
         syscall('kill', 1, signal)
@@ -140,7 +140,7 @@ export const guest: Programs = {
       })
       refused(`writing ${path}`, () => closeSync(openSync(path, constants.O_WRONLY)))
       refused(`a link to ${path}`, () => linkSync(path, 'linked'))
-      // To its own name: where it is not refused, nothing happens.
+      // The program renames the file to its own name: where Linux allows that, nothing happens.
       if (path !== GUEST_DIRECTORY) refused(`a rename of ${path}`, () => renameSync(path, path))
     }
   },
@@ -159,10 +159,10 @@ export const guest: Programs = {
   },
 }
 
-/** The user of the processes that join connections to the guest, in a container. */
+/** In a container, this user's processes join connections to the guest. */
 const BRIDGE_USER = '65533'
 
-/** Process 1, some of its threads, and what joins connections to it. */
+/** The ids of process 1, of some of its threads, and of the processes that join connections to it. */
 function guestIds(): readonly number[] {
   const bridges = namesIn('/proc').filter(
     pid => /^\d+$/.test(pid) && contentOf(`/proc/${pid}/status`).includes(`\nUid:\t${BRIDGE_USER}\t`),
@@ -170,7 +170,7 @@ function guestIds(): readonly number[] {
   return [1, ...namesIn('/proc/1/task').slice(1, 3).map(Number), ...bridges.map(Number)]
 }
 
-/** The limit that the guest marks processes with: the value of no other is so high and yet is one. */
+/** Finds the limit that the guest marks processes with: only its value is that high without being unlimited. */
 function findMark(): { resource: number } {
   const limits = contentOf('/proc/self/limits').split('\n')
   const isMark = (name: string) =>
@@ -180,7 +180,7 @@ function findMark(): { resource: number } {
   throw new Error('this process has no mark')
 }
 
-/** Says so when an answer comes to what is no token of the guest. */
+/** Reports the socket when it answers a token that is not the guest's. */
 function speak({ found }: Attempt, name: string): void {
   const address = abstractAddress(name)
   const answer = Buffer.alloc(1)
@@ -224,7 +224,7 @@ function isLink(path: string): boolean {
   return linkOf(path) !== ''
 }
 
-/** Empty for what may not be followed. */
+/** Returns an empty text when the link may not be followed. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path)
@@ -233,7 +233,7 @@ function linkOf(path: string): string {
   }
 }
 
-/** The beginning; empty for what may not be read. */
+/** Returns the beginning of the file; an empty text when it may not be read. */
 function contentOf(path: string): string {
   try {
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)

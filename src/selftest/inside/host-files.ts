@@ -8,17 +8,17 @@ const SOCK_STREAM = 1
 const O_PATH = 0x20_0000
 const CURRENT_DIRECTORY = -100
 const FOLLOW = 0x400
-/** Roots that lead elsewhere in a sandbox that is not closed. */
+/** These root directories lead outside where a sandbox is not closed. */
 const roots = ['/proc/1/root', '/proc/self/root', '/proc/thread-self/root', '/proc/1/cwd', '/proc/self/cwd/../..']
 
-/** Where engines and other servers of a machine listen. */
+/** Engines and other servers of a machine listen here. */
 const sockets = [
   ...['/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock', '/run/podman/podman.sock'],
   ...['/run/crio/crio.sock', '/run/dbus/system_bus_socket', '/run/systemd/private', '/run/systemd/journal/socket'],
   ...['/run/udev/control', '/run/snapd.socket', '/run/rpcbind.sock', '/run/libvirt/libvirt-sock'],
 ]
 
-/** Ways to the files of the host. The probe looks at these files afterwards. */
+/** The programs try paths to the host's files. The probe compares these files afterwards. */
 export const hostFiles: Programs = {
   paths({ hostDirectory, seesNone }) {
     for (const start of ['', '/', UP, '//']) seesNone(`${start}${hostDirectory}/secret`)
@@ -58,7 +58,7 @@ export const hostFiles: Programs = {
     }
   },
   writes({ hostDirectory }) {
-    // Where the path leads inside, it makes a file there. The probe looks at the host's.
+    // Where the path leads inside the sandbox, this makes a file there. The probe compares the host's files.
     symlinkSync(`${hostDirectory}/target`, 'to')
     for (const path of ['to', ...roots.map(root => `${root}${hostDirectory}/target`)]) {
       quietly(() => writeFileSync(path, 'overwritten'))
@@ -98,7 +98,7 @@ function namesIn(directory: string): readonly string[] {
   }
 }
 
-/** What it does may well be refused. */
+/** Ignores that the work is refused. */
 function quietly(work: () => unknown): void {
   try {
     work()

@@ -12,11 +12,11 @@ const PRIORITY_OF_PROCESS = 0
 const FIRST_IN_FIRST_OUT = 1
 const ABOVE_ALL = -20
 
-/** Each tries to get more than the sandbox may have: `words` say how much. */
+/** Each program tries to get more than the sandbox may have. Its words say how much. */
 export const limits: Programs = {
   memory({ found, words: [megabytes = ''] }) {
     const held: Buffer[] = []
-    // Not of zeros: the kernel would give one page for all.
+    // The pages are not all zero: the kernel could share one page for all of those.
     for (let mb = 0; mb < Number(megabytes); mb += PIECE_MB) held.push(Buffer.alloc(PIECE_MB * MIB, mb + 1))
     found(`${held.length * PIECE_MB} MB of memory could be had`)
   },
@@ -49,7 +49,7 @@ export const limits: Programs = {
     if (made === 0) throw new Error('no thread could be made')
     if (made >= Number(count)) found(`${made} threads could be started`)
   },
-  /** Only takes it: how much that is, the server can tell. */
+  /** The program only takes memory. The server measures how much it got. */
   cpu({ words: [ms = ''] }) {
     const end = performance.now() + Number(ms)
     while (performance.now() < end) Math.sqrt(end)
@@ -97,7 +97,7 @@ export const limits: Programs = {
 
 const UNLIMITED = 0xffff_ffff_ffff_ffffn
 
-/** Writes several files, so that no limit of one file's size holds it. Says so when all of it got through. */
+/** Writes several files, so that the limit on one file's size does not stop it. Says so when it could write everything. */
 function fill({ found, words: [megabytes = ''] }: Attempt, directory: string, files: number): void {
   let writtenMb = 0
   const each = Math.ceil(Number(megabytes) / files)
@@ -108,7 +108,7 @@ function fill({ found, words: [megabytes = ''] }: Attempt, directory: string, fi
   else for (let index = 0; index < files; index++) rmSync(join(directory, `filled-${index}`), { force: true })
 }
 
-/** Gives how many megabytes were written before it was refused. */
+/** Returns how many megabytes were written before the first refusal. */
 function writeFile(path: string, megabytes: number, flags: number): number {
   const piece = Buffer.alloc(MIB, 'x')
   let written = 0

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { areas } from './areas.ts'
 import { openAttempt } from './attempt.ts'
 
-/** The last line of a program that has tried everything. */
+/** A program prints this as its last line when it has tried everything. */
 export const END = 'end'
 
 /**
- * Runs one program in a sandbox: `probe AREA/NAME [WORD…]`. Prints a line for each thing that got through and at its end the line
- * `end`. Rejects when it could not be tried.
+ * Runs one program in a sandbox: `probe AREA/NAME [WORD…]`. Prints a line for each thing that got through, and the line `end` last.
+ * Rejects when the program could not try.
  */
 export async function probe([id = '', ...words]: readonly string[]): Promise<number> {
   if (id === 'peer') return await (await import('./peer.ts')).keepAsPeer(say)
@@ -21,7 +21,7 @@ export async function probe([id = '', ...words]: readonly string[]): Promise<num
   try {
     await program(openAttempt(process.env, words, say))
   } finally {
-    // A program may have left its root or its directory.
+    // A program may have changed its root or its directory.
     try {
       rmSync(directory, { recursive: true, force: true })
     } catch {}

@@ -12,7 +12,7 @@ const OPEN_TREE_CLONE = 1
 const CURRENT_DIRECTORY = -100
 const ATTRIBUTE_BYTES = 32
 
-/** What it mounts after all is unmounted at once, and covers nothing but a directory of its own. */
+/** Unmounts at once what it could mount. A mount covers only a directory of the program's own. */
 function tryMount({ refused }: Attempt, kind: string, options: string | null = null): void {
   mkdirSync('place', { recursive: true })
   refused(`a mount of ${kind}`, () => {
@@ -27,7 +27,10 @@ const mounted =
     for (const kind of kinds) tryMount(attempt, kind)
   }
 
-/** A call on a directory where nothing is mounted: who may mount gets EINVAL, and nothing is changed. */
+/**
+ * The program makes this call on a directory where nothing is mounted: Linux answers EINVAL to a caller who may mount, and changes
+ * nothing.
+ */
 const tried =
   (call: string, work: () => unknown): Program =>
   ({ refused }) => {

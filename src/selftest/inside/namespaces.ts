@@ -12,9 +12,9 @@ const flags = {
   cgroup: 0x200_0000,
 } as const
 
-/** Linux makes no child with this flag and without CLONE_VM: a clone that it is let in to see ends with EINVAL. */
+/** Linux refuses a clone with this flag and without CLONE_VM: a clone that reaches the kernel ends with EINVAL. */
 const CLONE_SIGHAND = 0x800
-/** What is made with a user namespace needs no capability. */
+/** With a user namespace, these namespaces need no capability. */
 const { user } = flags
 
 const made =
@@ -24,11 +24,11 @@ const made =
     refused('clone', () => syscall('clone', flag | user | CLONE_SIGHAND, 0, 0, 0, 0))
   }
 
-/** Namespaces of its own would give root inside capabilities over parts of the kernel that nobody has looked at so well. */
+/** A user namespace would give root inside capabilities over parts of the kernel that few people have examined. */
 export const namespaces: Programs = {
   ...Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, made(flag)])),
   clone3({ refused }) {
-    // No filter can look at its arguments, so it must not be there at all.
+    // A filter cannot read this call's arguments, so the sandbox must not have the call at all.
     const size = 88
     const options = Buffer.alloc(size)
     options.writeBigUInt64LE(BigInt(user | CLONE_SIGHAND))
@@ -50,11 +50,11 @@ export const namespaces: Programs = {
     refused('setns', () => syscall('setns', -1, 0))
   },
   'rename-host'({ refused }) {
-    // An address that is not mapped: Linux changes nothing.
+    // The address is not mapped, so that Linux changes nothing.
     refused('sethostname', () => syscall('sethostname', null, 1))
     refused('setdomainname', () => syscall('setdomainname', null, 1))
   },
-  /** Says which namespaces it is in, for the probe. */
+  /** Says for the probe which namespaces it is in. */
   own({ found }) {
     for (const name of ['mnt', 'net', 'pid', 'uts', 'ipc']) found(readlinkSync(`/proc/self/ns/${name}`))
   },

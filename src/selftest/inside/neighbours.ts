@@ -5,13 +5,13 @@ import type { Attempt, Programs } from './program.ts'
 import { AF_UNIX, SOCK_STREAM, talk, withSocket } from './sockets.ts'
 import { syscall } from './syscall.ts'
 
-/** Nothing is there by that name or key. */
+/** These codes mean that nothing has that name or key. */
 const nothing = ['ENOENT', 'ECONNREFUSED']
 
-/** These have nothing of a sandbox's own in the names of their files. */
+/** File names in these directories contain nothing of one sandbox's own. */
 const notWalked = ['/proc', '/sys', '/usr']
 
-/** Reads what the other sandbox has at its usual places, and looks for its word in the name of every file that can be seen. */
+/** Reads the usual places where the other sandbox keeps its data, and looks for its word in the name of each visible file. */
 function files({ peer, seesNone, found }: Attempt): void {
   for (const place of peerPlaces) {
     for (const root of ['', '/proc/1/root', '/proc/self/root/..']) seesNone(`${root}${place}${peer}`)
@@ -48,7 +48,7 @@ function ports({ found }: Attempt): void {
   }
 }
 
-/** Looks for its command line, and for a process that it may signal. */
+/** Looks for the other sandbox's command line, and for a process of it that this one may signal. */
 function processes({ peer, found }: Attempt): void {
   for (const pid of peerProcesses(peer)) found(`process ${pid} of the other sandbox is seen`)
 }
@@ -67,9 +67,9 @@ function readText(path: string): string {
   }
 }
 
-/** Asks whether it may signal the processes whose ids were given: those of the other sandbox as this machine numbers them. */
+/** Asks whether it may signal the processes of the other sandbox by their ids on this machine. */
 function signals({ words, refused, peer }: Attempt): void {
-  // Processes of one's own have small numbers: a number that is taken here too says nothing.
+  // The sandbox's own processes have small ids. An id that exists here too says nothing.
   const own = new Set(readdirSync('/proc'))
   const asked = new Set([...words.filter(pid => !own.has(pid)).map(Number), ...peerProcesses(peer)])
   for (const pid of asked) {
@@ -89,7 +89,7 @@ const messages = ({ refused }: Attempt): void =>
 const queues = ({ refused, peer }: Attempt): void =>
   refused('a POSIX queue of the other sandbox', () => syscall('mq_open', peer, 0, 0, null), nothing)
 
-/** What each sandbox has in common with this machine, when they have it in common. */
+/** Files and devices that both sandboxes share with this machine, if they share any. */
 const shared = ['/', '/etc', '/etc/passwd', '/usr', '/usr/bin', '/usr/bin/env', '/bin/sh', '/usr/lib']
 const deviceNodes = ['null', 'zero', 'full', 'random', 'urandom'].map(name => `/dev/${name}`)
 
@@ -98,7 +98,7 @@ const [O_NONBLOCK, AT_FDCWD] = [0o4000, -100]
 const ALL_EVENTS = 0xfff
 const EVENT_HEAD_BYTES = 16
 
-/** The first word: `files`, `devices` or `program`. */
+/** The first word is `files`, `devices` or `program`. */
 const pathsOf = ({ words: [kind] }: Attempt) => {
   if (kind === 'devices') return deviceNodes
   return kind === 'program' ? guestFiles('/dev/.threadbox') : shared
@@ -106,7 +106,7 @@ const pathsOf = ({ words: [kind] }: Attempt) => {
 
 const guestFiles = (directory: string): string[] => list(directory).map(({ name }) => join(directory, name))
 
-/** Locks what it can. What another has locked cannot be locked. */
+/** Locks the files that it can lock. A file that another program has locked cannot be locked. */
 function lock(attempt: Attempt): void {
   for (const path of pathsOf(attempt)) {
     const file = openFile(path)
@@ -116,7 +116,7 @@ function lock(attempt: Attempt): void {
   }
 }
 
-/** False when another has locked it. */
+/** Returns false when another program has locked it. */
 function isLockable(file: number): boolean {
   try {
     syscall('flock', file, LOCK_EX | LOCK_NB)
@@ -136,7 +136,7 @@ function openFile(path: string): number | undefined {
   }
 }
 
-/** Opens, reads and lists, for others to see. */
+/** Opens, reads and lists the files, so that others could notice it. */
 function use(attempt: Attempt): void {
   for (const path of pathsOf(attempt)) {
     const file = openFile(path)
@@ -147,7 +147,7 @@ function use(attempt: Attempt): void {
   }
 }
 
-/** Locks and watches, says `ready`, and when its stdin ends what it has seen. It is a program of the other sandbox. */
+/** Runs in the other sandbox: locks and watches, says `ready`, and when its stdin ends says what it has noticed. */
 async function watch(attempt: Attempt): Promise<void> {
   const paths: string[] = []
   const names = new Map<number, string>()
@@ -158,7 +158,7 @@ async function watch(attempt: Attempt): Promise<void> {
     if (!isLockable(file)) attempt.found(`${path} was locked by another`)
     paths.push(path)
   }
-  // Opening what is in a watched directory would be seen too.
+  // A watch would also see that a file in a watched directory is opened.
   for (const path of paths) names.set(syscall('inotify_add_watch', watching, path, ALL_EVENTS), path)
   console.log('ready')
   await Bun.stdin.text()

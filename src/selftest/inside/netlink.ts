@@ -2,7 +2,7 @@ import type { Attempt } from './program.ts'
 import { AF_INET, AF_NETLINK, receive, SOCK_RAW, sendTo, withSocket } from './sockets.ts'
 import { CallError, nameOfErrno } from './syscall.ts'
 
-/** A message to the kernel over netlink, and the protocol that takes it. */
+/** A netlink message to the kernel, and the netlink protocol that handles it. */
 interface Question {
   protocol: number
   bytes: Buffer
@@ -16,7 +16,7 @@ const [RTM_NEWLINK, RTM_DELADDR, RTM_DELROUTE] = [16, 21, 25]
 const [BATCH_BEGIN, BATCH_END, DELETE_TABLE] = [0x10, 0x11, 0x0a02]
 const NFPROTO_INET = 1
 const NFNL_SUBSYS_NFTABLES = 10
-/** An address of documentation, in a table that nobody uses. */
+/** An address from a range for documentation, in a routing table that nobody uses. */
 const [NOWHERE, NO_TABLE] = [[203, 0, 113, 77], 199]
 
 /** Deletes a table of rules that does not exist. */
@@ -33,7 +33,7 @@ export function removeNoTable(): Question {
   }
 }
 
-/** Sets none of the flags of the first interface, which is `lo`. */
+/** Changes no flag of the first interface, which is `lo`. */
 export function linkUnchanged(): Question {
   const link = Buffer.alloc(16)
   link.writeInt32LE(1, 4)
@@ -75,7 +75,7 @@ function message(type: number, body: Buffer, flags = NLM_F_REQUEST | NLM_F_ACK):
 
 const padded = (bytes: Buffer) => Buffer.concat([bytes], Math.ceil(bytes.byteLength / 4) * 4)
 
-/** Asks the kernel for a change. Only a refusal for want of power holds: any other answer means that it was looked at. */
+/** Asks the kernel for a change. It must answer that the caller lacks the power: any other answer means that it handled the message. */
 export function askKernel({ refused }: Attempt, what: string, { protocol, bytes }: Question): void {
   const ask = () =>
     withSocket([AF_NETLINK, SOCK_RAW, protocol], socket => {

@@ -18,12 +18,12 @@ import { syscall } from './syscall.ts'
 const [IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_SCTP, IPPROTO_RAW] = [1, 6, 17, 58, 132, 255]
 const [IPPROTO_DCCP, SOCK_DCCP] = [33, 6]
 
-/** Linux has them not, or not here: nothing was tried. */
+/** These codes mean that this kernel lacks the feature, so that nothing was tried. */
 const missing = ['EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'EINVAL']
-/** No way leads there. */
+/** These codes mean that no route leads to the address. */
 const noWay = ['ENETUNREACH', 'EADDRNOTAVAIL', 'ECONNRESET', ...missing]
 
-/** Sends an echo request to each address by the sockets that Linux gives to everybody. */
+/** Sends an echo request to each address over the sockets that every user may open. */
 function echo({ words, refused }: Attempt): void {
   for (const address of words) {
     const { family, bytes } = toSocketAddress(address, 0)
@@ -67,7 +67,7 @@ function transports({ words: [port = '', ...addresses], refused }: Attempt): voi
   }
 }
 
-/** Families of sockets that no network namespace holds back. */
+/** Socket families that network namespaces do not separate. */
 function families({ refused }: Attempt): void {
   const kinds = [
     ['vsock', 40, SOCK_STREAM, 0],
@@ -81,7 +81,7 @@ function families({ refused }: Attempt): void {
   for (const [name, family, type, protocol] of kinds) {
     refused(`a socket of ${name}`, () => withSocket([family, type, protocol], () => {}), missing)
   }
-  // Everybody may have one of these; its group is what the kernel tells its audit.
+  // Every user may open an audit socket. Its multicast group carries what the kernel reports to the audit.
   const [NETLINK_AUDIT, READ_LOG] = [9, 1]
   const group = Buffer.alloc(12)
   group.writeUInt16LE(AF_NETLINK, 0)
@@ -95,12 +95,12 @@ function families({ refused }: Attempt): void {
 
 function interfaces({ found }: Attempt): void {
   const names = readdirSync('/proc/sys/net/ipv4/conf').filter(name => !['all', 'default', 'lo'].includes(name))
-  // Kernels put fallbacks for tunnels into every network namespace; none of them leads anywhere.
+  // The kernel puts fallback tunnels into every network namespace; none of them leads anywhere.
   const known = ['tunl0', 'gre0', 'gretap0', 'erspan0', 'ip_vti0', 'ip6_vti0', 'sit0', 'ip6tnl0', 'ip6gre0']
   for (const name of names) if (!known.includes(name)) found(`the sandbox has the interface ${name}`)
 }
 
-/** Each of these changes nothing where it is allowed: what it names is not there, or is so already. */
+/** A call that is allowed changes nothing: what it names does not exist, or already has this value. */
 function rules(attempt: Attempt): void {
   askKernel(attempt, 'a deletion of rules', removeNoTable())
 }
@@ -112,11 +112,11 @@ function routes(attempt: Attempt): void {
   askKernel(attempt, 'a removal of a route', removeNoRoute())
 }
 
-/** Takes a port by each address at which programs reach it, with the options that let several share one. */
+/** Takes a port at each address where programs reach the proxy, with the options that let several sockets share a port. */
 function takePorts({ words, found }: Attempt): void {
   const [SOL_SOCKET, SO_REUSEADDR, SO_REUSEPORT] = [1, 2, 15]
   for (const port of words.map(Number)) {
-    // The proxy has no address of IPv6.
+    // The proxy has no IPv6 address.
     for (const address of ['127.0.0.1', '0.0.0.0', '::', ...(port === 3128 ? [] : ['::1'])]) {
       for (const type of port === 53 ? [SOCK_STREAM, SOCK_DGRAM] : [SOCK_STREAM]) {
         const { family, bytes } = toSocketAddress(address, port)
@@ -145,5 +145,5 @@ function codeOf(work: () => void): string | undefined {
   }
 }
 
-/** What root inside tries at the network that it is in. */
+/** The programs that root inside runs against its own network. */
 export const ownNetwork: Programs = { echo, raw, transports, families, interfaces, rules, links, routes, takePorts }

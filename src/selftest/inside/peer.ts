@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { openAttempt } from './attempt.ts'
 import { CallError, syscall } from './syscall.ts'
 
-/** What the other sandbox keeps, for programs that look for it. */
+/** The kinds of things that the other sandbox keeps, for programs that look for them. */
 export const peerPlaces = ['/tmp/', '/home/user/', '/dev/shm/'] as const
 export const PEER_PORT = 8199
 export const PEER_KEY = 0x7b0c
@@ -15,8 +15,8 @@ const AF_UNIX = 1
 const SOCK_STREAM = 1
 
 /**
- * Keeps what no other sandbox may reach: files, sockets, shared memory, queues, and its command line, which has the word. Prints the line
- * `ready` with the names of what it could make, and stays until it is killed.
+ * Keeps things that no other sandbox may reach: files, sockets, shared memory, queues, and its command line, which contains the word.
+ * Prints the line `ready` with the names of the things that it could make, and stays until it is killed.
  */
 export async function keepAsPeer(say: (line: string) => void): Promise<never> {
   const { peer, secret } = openAttempt(process.env, [], say)
@@ -45,7 +45,7 @@ export async function keepAsPeer(say: (line: string) => void): Promise<never> {
   return await new Promise<never>(() => {})
 }
 
-/** The address of a socket that has a name and no file. */
+/** The address of an abstract socket, which has a name but no file. */
 export function abstractAddress(name: string): Buffer {
   const address = Buffer.alloc(3 + Buffer.byteLength(name))
   address.writeUInt16LE(AF_UNIX)

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import type { Attempt, Program, Programs } from './program.ts'
 
-/** Opens for writing, and writes nothing. */
+/** Opens the file for writing, and writes nothing. */
 const written =
   (...paths: string[]): Program =>
   attempt => {
@@ -12,7 +12,7 @@ function tryWrite({ refused }: Attempt, path: string): void {
   refused(`writing ${path}`, () => closeSync(openSync(path, constants.O_WRONLY)))
 }
 
-/** A byte of a file, or a name in a directory, is too much. */
+/** A readable byte of a file, or a visible name in a directory, is already a finding. */
 const read =
   (...paths: string[]): Program =>
   ({ found }) => {
@@ -67,7 +67,7 @@ export const proc: Programs = {
   ),
   'memory-lists': read('/proc/slabinfo', '/proc/pagetypeinfo', '/proc/vmallocinfo'),
   'kernel-addresses'({ found }) {
-    // All are zero for who may not know them.
+    // Linux shows only zeros to users who may not know the addresses.
     if (/^0*[1-9a-f]/m.test(contentOf('/proc/kallsyms'))) found('/proc/kallsyms has addresses')
   },
   keys: read('/proc/keys'),

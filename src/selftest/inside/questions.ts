@@ -7,18 +7,18 @@ const A = 1
 /** A, AAAA, CNAME, PTR, MX, TXT, SRV, HTTPS. */
 const kinds = [A, 28, 5, 12, 15, 16, 33, 65] as const
 
-/** An IPv4 address of a name, as the sandbox's resolver gives it. */
+/** Asks the sandbox's resolver for the IPv4 addresses of a name. */
 export function lookUp(name: string): string | undefined {
   const answer = ask(name, A)
-  // The record's own name is a pointer of two bytes to the one that was asked for.
+  // The record's name is a pointer of two bytes to the name in the question.
   const at = HEAD_BYTES + Buffer.byteLength(name) + QUESTION_TAIL_BYTES + RECORD_HEAD_BYTES
   return answer.byteLength < at + 4 ? undefined : [...answer.subarray(at, at + 4)].join('.')
 }
 
-/** The kinds of records that the sandbox's resolver has of a name. */
+/** Lists the types of records that the sandbox's resolver gives for a name. */
 export const recordsOf = (name: string): number[] => kinds.filter(kind => ask(name, kind).byteLength > 0)
 
-/** The resolver's answer; empty when it has no record. */
+/** Returns the resolver's answer; an empty one when there is no record. */
 function ask(name: string, kind: number): Buffer {
   const labels = name
     .split('.')

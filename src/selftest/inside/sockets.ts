@@ -9,7 +9,7 @@ const MSG_NOSIGNAL = 0x4000
 const MAX_ANSWER_BYTES = 8192
 const WAITS_SECONDS = 4n
 
-/** The family of an address, and the address with a port as Linux wants it. */
+/** The family of an address, and the address with a port in the kernel's form. */
 export function toSocketAddress(address: string, port: number): { family: number; bytes: Buffer } {
   const family = isIPv6(address) ? AF_INET6 : AF_INET
   const bytes = Buffer.alloc(family === AF_INET ? 16 : 28)
@@ -21,14 +21,14 @@ export function toSocketAddress(address: string, port: number): { family: number
 }
 
 function toBytes6(text: string): number[] {
-  // A URL has all forms of IPv6 in hexadecimal.
+  // A URL turns every form of an IPv6 address into hexadecimal.
   const hex = new URL(`http://[${text}]/`).hostname.slice(1, -1)
   const [before = [], after = []] = hex.split('::').map(half => (half === '' ? [] : half.split(':')))
   const all = [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
   return all.map(group => Number.parseInt(group, 16)).flatMap(value => [value >> 8, value & 255])
 }
 
-/** Gives a socket to `use` and closes it afterwards. What waits for an answer waits four seconds, and then fails with EAGAIN. */
+/** Gives a socket to `use` and closes it afterwards. A read waits for four seconds, and then fails with EAGAIN. */
 export function withSocket<Result>(
   [family, type, protocol]: readonly [number, number, number],
   use: (socket: number) => Result,
@@ -44,13 +44,13 @@ export function withSocket<Result>(
   }
 }
 
-/** What was answered, as latin1, and the name of the error that ended it. */
+/** The answer as latin1, and the name of the error that ended it. */
 export interface Answer {
   text: string
   code?: string
 }
 
-/** What `work` gives, and the code of the system call that failed in it. */
+/** Runs `work` and returns its result, or the code of the system call that failed in it. */
 export function tryCalls(work: (got: (bytes: Buffer) => void) => void): Answer {
   let text = ''
   try {
@@ -62,7 +62,7 @@ export function tryCalls(work: (got: (bytes: Buffer) => void) => void): Answer {
   }
 }
 
-/** Connects, says the text, and reads until an empty line or the other side's end. */
+/** Connects, sends the text, and reads until an empty line or until the other side ends. */
 export const talk = (address: string, port: number, text: string): Answer =>
   tryCalls(got => {
     const { family, bytes } = toSocketAddress(address, port)
@@ -78,7 +78,7 @@ export const talk = (address: string, port: number, text: string): Answer =>
     })
   })
 
-/** Sends one datagram, and reads an answer where one is `wanted`. */
+/** Sends one datagram, and reads an answer when `wanted` says so. */
 export const sendDatagram = (address: string, port: number, message: Buffer, wanted: 'an answer' | 'none'): Answer =>
   tryCalls(got => {
     const { family, bytes } = toSocketAddress(address, port)
@@ -92,7 +92,7 @@ export const sendDatagram = (address: string, port: number, message: Buffer, wan
 export const sendTo = (socket: number, message: Buffer, to: Buffer | null = null): number =>
   syscall('sendto', socket, message, message.byteLength, MSG_NOSIGNAL, to, to?.byteLength ?? 0)
 
-/** What comes next; empty at the end. */
+/** Reads the next bytes; an empty text means the end. */
 export function receive(socket: number): Buffer {
   const bytes = Buffer.alloc(MAX_ANSWER_BYTES)
   return bytes.subarray(0, syscall('recvfrom', socket, bytes, bytes.byteLength, 0, null, null))

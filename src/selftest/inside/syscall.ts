@@ -2,7 +2,7 @@ import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 import { constants } from 'node:os'
 import { type CallName, numberOf } from './call-numbers.ts'
 
-/** A system call that failed; `code` is the name of its errno, as `EPERM`. */
+/** A system call failed. `code` is the name of its errno, such as `EPERM`. */
 export class CallError extends Error {
   override readonly name = 'CallError'
 
@@ -14,7 +14,7 @@ export class CallError extends Error {
   }
 }
 
-/** A text is handed over as C has it, bytes as a pointer to them, null as no pointer. */
+/** A text is passed as a C string, bytes as a pointer to them, and null as the null pointer. */
 export type CallArgument = number | bigint | string | NodeJS.TypedArray | null
 
 const libc = (() => {
@@ -37,13 +37,13 @@ function open() {
 }
 
 /**
- * Makes a system call and gives its result. Throws CallError when it fails, with ENOSYS for a call that this architecture does not
- * have. Bytes that are given may be written by it.
+ * Makes a system call and returns its result. Throws CallError when it fails, and ENOSYS for a call that this architecture does not have.
+ * The call may write to the given bytes.
  */
 export function syscall(name: CallName, ...args: readonly CallArgument[]): number {
   const number = numberOf(name)
   if (number === undefined) throw new CallError(name, 'ENOSYS')
-  /** The texts have to be there until the call has ended. */
+  /** The C strings must stay in memory until the call has ended. */
   const held = args.map(each => (typeof each === 'string' ? Buffer.from(`${each}\0`) : each))
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = held.map(toWord)
   const { call, errno } = libc()
@@ -60,10 +60,10 @@ function toWord(argument: number | bigint | NodeJS.TypedArray | null): number | 
   return typeof argument === 'bigint' ? BigInt.asIntN(64, argument) : argument
 }
 
-/** Node has no name for this one. */
+/** Node has no name for this errno. */
 const ESOCKTNOSUPPORT = 94
 
-/** As `EPERM`. */
+/** Returns the errno's name, such as `EPERM`. */
 export function nameOfErrno(number: number): string {
   if (number === ESOCKTNOSUPPORT) return 'ESOCKTNOSUPPORT'
   return Object.entries(constants.errno).find(entry => entry[1] === number)?.[0] ?? `errno ${number}`

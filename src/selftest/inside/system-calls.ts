@@ -4,9 +4,9 @@ import type { Programs } from './program.ts'
 import { syscall } from './syscall.ts'
 import { openThreads } from './threads.ts'
 
-/** The kernel reads 32 bits of many arguments: a filter that compares 64 of them is passed by a bit above. */
+/** The kernel reads only 32 bits of many arguments: a higher bit passes a filter that compares 64 of them. */
 const HIGH = 1n << 32n
-/** Added to the number of a call. */
+/** This bit is added to a call's number. */
 const X32 = 0x4000_0000
 
 const TIOCSTI = 0x5412
@@ -28,7 +28,7 @@ const NETLINK_AUDIT = 9
 const PF_KEY_V2 = 2
 const VSOCK_HOST = 2
 
-/** In the order of their bits, as linux/capability.h has them. */
+/** The names are in the order of their bits, as in linux/capability.h. */
 const capabilities = [
   ...['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SETPCAP'],
   ...['LINUX_IMMUTABLE', 'NET_BIND_SERVICE', 'NET_BROADCAST', 'NET_ADMIN', 'NET_RAW', 'IPC_LOCK', 'IPC_OWNER'],
@@ -38,14 +38,14 @@ const capabilities = [
   'CHECKPOINT_RESTORE',
 ]
 
-/** What root inside asks of the kernel. Where a call is not refused, its arguments are such that nothing happens. */
+/** The calls that root inside makes. Their arguments are such that nothing happens where a call is allowed. */
 export const systemCalls: Programs = {
   filter({ found }) {
     const status = readFileSync('/proc/self/status', 'latin1')
     if (!/^Seccomp:\t2$/m.test(status)) found('no filter of system calls is in force')
     if (!/^NoNewPrivs:\t1$/m.test(status)) found('a program that is setuid or has capabilities gains them')
   },
-  /** `words`: those that it may have. */
+  /** The words name the capabilities that the sandbox may have. */
   capabilities({ found, words }) {
     const status = readFileSync('/proc/self/status', 'latin1')
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) {
@@ -62,7 +62,7 @@ export const systemCalls: Programs = {
     refused('delete_module', () => syscall('delete_module', 'threadbox_none', 0))
   },
   kexec({ refused }) {
-    // More segments than Linux takes: it loads nothing.
+    // Linux takes fewer segments than this, so that it loads nothing.
     refused('kexec_load', () => syscall('kexec_load', 0, 1_000_000, null, 0))
     refused('kexec_file_load', () => syscall('kexec_file_load', -1, -1, 0, null, 0))
   },
@@ -84,7 +84,7 @@ export const systemCalls: Programs = {
     refused('request_key', () => syscall('request_key', 'user', 'threadbox', null, 0))
   },
   reboot({ refused }) {
-    // Without the two numbers that Linux wants, it does nothing.
+    // Without the two magic numbers the call does nothing.
     refused('reboot', () => syscall('reboot', 0, 0, 0, null))
   },
   clocks({ refused }) {
@@ -152,7 +152,7 @@ export const systemCalls: Programs = {
     refused('a socket of XDP', () => syscall('socket', families.xdp, RAW, 0))
   },
   'audit-log'({ refused }) {
-    // Anybody may make the socket, where there is such a log. To listen there is for the machine's root.
+    // Anybody may make the socket where the kernel has an audit log. Only the machine's root may listen to it.
     const listen = () => {
       const address = Buffer.alloc(12)
       address.writeUInt16LE(families.netlink)
@@ -167,7 +167,7 @@ export const systemCalls: Programs = {
   'rare-sockets'({ refused }) {
     refused('a key socket', () => syscall('socket', families.key, RAW, PF_KEY_V2))
     refused('an RDS socket', () => syscall('socket', families.rds, SEQUENCED, 0))
-    // A kernel without TIPC says so.
+    // A kernel without TIPC answers with this code.
     refused('a TIPC socket', () => syscall('socket', families.tipc, STREAM, 0), ['EAFNOSUPPORT'])
   },
   'high-bits'({ refused }) {
@@ -176,7 +176,7 @@ export const systemCalls: Programs = {
     refused('typing on a terminal', () => syscall('ioctl', 0, BigInt(TIOCSTI) | HIGH, Buffer.from('x')))
   },
   x32({ found }) {
-    // In a thread, which a filter may kill for it. This call is never refused by its own number.
+    // The call is made in a thread, because a filter may kill that. No filter refuses this call by its own number.
     const result = openThreads().call(X32 | (numberOf('getpid') ?? 0))
     if (result !== undefined && result !== -1) found('getpid of x32 was not refused')
   },

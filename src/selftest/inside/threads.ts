@@ -1,13 +1,13 @@
 import { dlopen, FFIType, type Pointer, ptr } from 'bun:ffi'
 
 /**
- * Threads that run one function of libc. They are made in place of children: a child of Bun's has one of its threads, and crashes in the
- * next line of its program.
+ * Threads that run one function of libc. The programs use them in place of child processes: a child of Bun has only one of its threads,
+ * and crashes.
  */
 export interface Threads {
-  /** Makes one that does nothing until the program ends. False when Linux makes no more. */
+  /** Makes a thread that does nothing until the program ends. Returns false when Linux makes no more threads. */
   pause(): boolean
-  /** Makes the system call of this number in a thread, and gives its result. Undefined when a filter killed the thread for it. */
+  /** Makes the system call of this number in a thread, and returns its result. Undefined when a filter killed the thread. */
   call(number: number): number | undefined
 }
 
@@ -21,7 +21,7 @@ export function openThreads(): Threads {
   return {
     pause: () => start(pause, 0),
     call(number) {
-      // What a thread that was killed leaves.
+      // A killed thread leaves this value.
       const result = BigInt64Array.of(0n)
       if (!start(syscall, number)) throw new Error('no thread could be made')
       if (pthread_join(id[0] ?? 0n, ptr(result)) !== 0) throw new Error('the thread is lost')
@@ -38,7 +38,7 @@ function openPthread() {
   try {
     return dlopen('libc.so.6', functions).symbols
   } catch {
-    // Before glibc 2.34 they were in a library of their own, as was dlsym.
+    // Before glibc 2.34, threads and dlsym were in libraries of their own.
     return dlopen('libpthread.so.0', functions).symbols
   }
 }
@@ -52,7 +52,7 @@ function openDlsym() {
   }
 }
 
-/** Where a function of libc is. */
+/** Finds the address of a function of libc. */
 function addressOf(name: string): Pointer {
   const address = openDlsym().dlsym(null, ptr(Buffer.from(`${name}\0`)))
   if (!address) throw new Error(`libc has no ${name}`)
