@@ -16,13 +16,13 @@ import { startPeer } from './start-peer.ts'
 import type { Subject, SubjectSandbox } from './subject.ts'
 
 export interface SubjectOptions {
-  /** Its backend is tried, and its data directory is the selftest's own: see `configOf`. */
+  /** The selftest tries this configuration's backend. The data directory must be the selftest's own: see `configOf`. */
   config: Config
-  /** A path that does not exist, which ordinary users can reach. It is the caller's to remove. */
+  /** A path that does not exist yet and that ordinary users can reach. The caller removes it. */
   hostDirectory: string
   log: Log
   signal: AbortSignal
-  /** Without it, the plugins of this build. */
+  /** The plugins to load; this build's own when it is absent. */
   plugins?: readonly Plugin[]
 }
 
@@ -32,7 +32,7 @@ export interface OpenSubject {
   close(): Promise<void>
 }
 
-/** The configuration of the selftest of one backend: that of the operator, without what else a server does. */
+/** Derives the selftest's configuration of one backend from the operator's. It leaves out all other things that a server does. */
 export function configOf(
   config: Config,
   { backend, runtime, dataDirectory }: { backend: string; runtime?: string; dataDirectory: string },
@@ -46,8 +46,8 @@ export function configOf(
 }
 
 /**
- * Starts a server's runtime, without its HTTP interface, and makes the two sandboxes. Throws what is missing, and the reason of
- * `signal`; nothing is left then but the two directories.
+ * Starts a server's runtime, without its HTTP interface, and makes the two sandboxes. Throws when something is missing, and the reason of
+ * `signal` when that aborts; only the two directories are left then.
  */
 export async function openSubject({
   config,
@@ -63,7 +63,7 @@ export async function openSubject({
   await makeHostFiles(hostDirectory, secret)
   const opened = await createRuntime(config, { log, reach: { resolve }, ...(plugins && { plugins }) })
   const { runtime } = opened
-  /** What is to be closed, the last first. */
+  /** The functions that close the parts. They are called in reverse order. */
   const closing: (() => Promise<void>)[] = [() => opened.close()]
   const close = async () => {
     const failures: unknown[] = []
@@ -100,7 +100,7 @@ export async function openSubject({
 
 async function makeHostFiles(directory: string, secret: string): Promise<void> {
   await mkdir(directory)
-  // Not by the mode of mkdir: it obeys the umask.
+  // The umask applies to mkdir's mode, so that the mode is set here.
   await chmod(directory, 0o777)
   for (const name of ['secret', 'target']) {
     await writeFile(join(directory, name), secret)
@@ -112,7 +112,7 @@ async function makeHostFiles(directory: string, secret: string): Promise<void> {
 function createSandboxes(runtime: Runtime, caller: Caller, signal: AbortSignal) {
   const made = new Map<string, Sandbox>()
   let count = 0
-  /** Removals of one sandbox are one. */
+  /** A second removal of a sandbox waits for the first. */
   const removing = new Map<string, Promise<void>>()
   const removeOne = (sandbox: Sandbox): Promise<void> => {
     const running = removing.get(sandbox.id) ?? removeSandbox(runtime, sandbox)

@@ -2,24 +2,24 @@ import type { Subject } from './subject.ts'
 
 /** One thing that a sandbox must not be able to do, or must not get. */
 export interface Probe {
-  /** Stable: the area and a name, as `mounts/bind`. It is in JSON, in docs and in titles of tests. */
+  /** The id is stable: the area and a name, such as `mounts/bind`. JSON, docs and titles of tests have it. */
   readonly id: string
-  /** What is tried, as a verb phrase: "mounts a tmpfs". */
+  /** Says as a verb phrase what the probe tries, such as "mounts a tmpfs". */
   readonly tried: string
-  /** What follows where it does not hold, as a sentence for the operator. */
+  /** Tells the operator in a sentence what follows when the probe finds something. */
   readonly meaning: string
-  /** It disturbs others, or others disturb it: nothing else is tried on its subject meanwhile. */
+  /** The probe disturbs others or others disturb it, so that it runs alone on its subject. */
   readonly isAlone?: boolean
-  /** How long it may take, in milliseconds; 30 seconds unless given. */
+  /** The probe's time limit in milliseconds. The default is 30 seconds. */
   readonly withinMs?: number
-  /** Why it says nothing about this sandbox, as a sentence. Undefined when it is tried. */
+  /** Returns a sentence that says why the probe does not apply to this sandbox. Undefined when it applies. */
   excuse?(subject: Subject): string | undefined
   /**
-   * Resolves to what got through, a line each; empty when it held. Rejects when it could not be tried. `subject.signal` aborts when
-   * its time is over.
+   * Resolves to what got through, one line for each finding; the list is empty when the sandbox held. Rejects when the probe could not
+   * try. `subject.signal` aborts when its time is over.
    */
   run(subject: Subject): Promise<readonly string[]>
 }
 
-/** The first half of its id. */
+/** The area is the first half of the id. */
 export const areaOf = ({ id }: Pick<Probe, 'id'>): string => id.slice(0, id.indexOf('/'))

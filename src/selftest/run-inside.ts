@@ -5,21 +5,21 @@ import type { Environment } from '../plugin-api/index.ts'
 import type { Probe } from './probe.ts'
 import type { Subject } from './subject.ts'
 
-/** The last line of a program that has tried everything: see `inside/main.ts`. */
+/** A program prints this as its last line when it has tried everything: see `inside/main.ts`. */
 const END = 'end'
 
 export interface InsideOptions {
-  /** The sandbox that the program runs in; the one that attacks unless given. */
+  /** The sandbox that the program runs in. The default is the one that attacks. */
   environment?: Environment
   words?: readonly string[]
   cwd?: string
-  /** Exit codes of a program that was killed for what it tried: that is a refusal too. */
+  /** The exit codes of a program that was killed for its attempt. Such a kill counts as a refusal. */
   deaths?: readonly number[]
 }
 
 /**
- * Runs a program of `inside/` in a sandbox, and gives the lines of what got through. Rejects when it did not come to its end. The program
- * is killed when `subject.signal` aborts.
+ * Runs a program of `inside/` in a sandbox, and resolves to the lines that it reports. Rejects when the program did not end as it should.
+ * It is killed when `subject.signal` aborts.
  */
 export async function runInside(
   subject: Pick<Subject, 'environment' | 'hostDirectory' | 'secret' | 'peer' | 'signal'>,
@@ -37,14 +37,14 @@ export async function runInside(
   const lines = stdout.split('\n').filter(line => line !== '')
   if (lines.at(-1) === END) return lines.slice(0, -1)
   if (deaths.includes(exitCode)) return lines
-  // What got through before it broke off is not lost.
+  // The findings from before the program broke off are kept.
   const why = `it did not come to its end (exit code ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`
   throw new Error([...lines, why].join('; '))
 }
 
 export const NOT_INSIDE = 'This backend has no program of threadbox inside.'
 
-/** What a program inside is told. The secret goes backwards, so that nothing in the sandbox has it as it is. */
+/** The variables of a program inside. The secret is reversed, so that nothing in the sandbox contains it as it is. */
 export const variablesOf = ({
   hostDirectory,
   secret,
@@ -56,8 +56,8 @@ export const variablesOf = ({
 })
 
 /**
- * A probe that is the program of its own id in `inside/`. Beside what the program says, the host's files have to be as they were, and the
- * sandbox has to run on.
+ * Makes a probe that runs the program of the same id in `inside/`. Afterwards the host's files must be unchanged, and the sandbox must
+ * run on.
  */
 export const insideProbe = (probe: Omit<Probe, 'run'>): Probe => ({
   ...probe,
@@ -68,7 +68,7 @@ export const insideProbe = (probe: Omit<Probe, 'run'>): Probe => ({
   },
 })
 
-/** What has become of the host's files and of the sandbox that attacked. */
+/** Reports changes of the host's files, and a sandbox that does not run on. */
 export async function findDamage({
   environment,
   hostDirectory,
@@ -84,7 +84,7 @@ export async function findDamage({
     )
     if (isKept) continue
     found.push(`${path} of the host was changed`)
-    // What is tried next is not to be blamed for it.
+    // The content is restored, so that the next probe does not report it again.
     await writeFile(path, secret)
   }
   const { stdout } = await runCommand(environment, { command: 'echo alive', signal })

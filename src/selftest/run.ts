@@ -5,11 +5,11 @@ import { areaOf, type Probe } from './probe.ts'
 import type { Subject } from './subject.ts'
 
 const WITHIN_MS = 30_000
-/** More would wait for each other's processes on a small machine. */
+/** More programs at once would wait for each other on a small machine. */
 const AT_ONCE = 4
 
 /**
- * Runs probes on a subject, several at once, and those that want to be alone after the others. Gives the results in the order of the
+ * Runs probes on a subject: several at once, then one after the other those that run alone. Returns the results in the order of the
  * probes. Rejects with the reason of `subject.signal`, once nothing runs any more.
  */
 export async function runProbes(
@@ -32,7 +32,7 @@ export async function runProbes(
   return probes.flatMap(each => results.get(each) ?? [])
 }
 
-/** Runs one probe. Never rejects: what could not be tried is a result too. */
+/** Runs one probe and never rejects: a probe that could not try has a result too. */
 export async function runProbe(subject: Subject, probe: Probe): Promise<ProbeResult> {
   const { id, tried, meaning, withinMs = WITHIN_MS } = probe
   const about = { id, area: areaOf(probe), tried, meaning }
@@ -57,7 +57,7 @@ export async function runProbe(subject: Subject, probe: Probe): Promise<ProbeRes
   }
 }
 
-/** A probe that does not heed its signal is not waited for: its sandbox is removed with the others. */
+/** Rejects when the signal aborts, also when a probe ignores its signal: the removal of its sandbox ends it. */
 async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)

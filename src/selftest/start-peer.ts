@@ -3,8 +3,8 @@ import { variablesOf } from './run-inside.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Starts the program in the other sandbox that keeps what nobody else may reach, until the sandbox ends. Gives the names of what it could
- * make; none where threadbox's program is not inside. Rejects when it did not start.
+ * Starts the program in the other sandbox that keeps things nobody else may reach, until the sandbox ends. Resolves to the names of the
+ * things that it could make; the list is empty where threadbox's program is not inside. Rejects when it did not start.
  */
 export async function startPeer(
   subject: Pick<Subject, 'hostDirectory' | 'secret' | 'peer' | 'signal'> & { other: Environment },

@@ -28,5 +28,5 @@ export const probes: readonly Probe[] = [
   ...leftovers,
 ]
 
-/** The areas in this order. */
+/** The areas in the order of the probes. */
 export const probeAreas: readonly string[] = [...new Set(probes.map(areaOf))]

@@ -7,27 +7,27 @@ import type { Subject } from '../subject.ts'
 export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1'
 
 export interface ProgramProbe extends Omit<Probe, 'run'> {
-  /** That of its id unless given. */
+  /** The program to run. The default is the one with the probe's id. */
   program?: string
   words?(subject: Subject): readonly string[]
 }
 
-/** A probe that is a program inside, with words that depend on the machine. */
+/** Makes a probe that runs a program inside. The words may depend on the machine. */
 export const withProgram = ({ program, words, ...probe }: ProgramProbe): Probe => ({
   ...probe,
   excuse: subject => (subject.environment.executable ? probe.excuse?.(subject) : NOT_INSIDE),
   run: subject => runInside(subject, program ?? probe.id, { words: words?.(subject) ?? [] }),
 })
 
-/** The same, of a program that goes where the bait is. */
+/** Makes such a probe whose program tries to visit the bait. */
 export const baitProbe = (probe: ProgramProbe): Probe => ({
   ...withProgram(probe),
   run: subject => caughtBy(subject, probe.id, probe.program ?? probe.id, probe.words?.(subject) ?? []),
 })
 
 /**
- * Runs a program that is told the bait's word and port, and then the words. Gives what it says, and whether the bait had a visit.
- * `isBare`: it is told the words alone.
+ * Runs a program with the bait's word and port before its other words. Returns what the program reports, and whether the bait had a
+ * visit. With `isBare` the program gets only its own words.
  */
 export async function caughtBy(
   subject: Subject,
@@ -44,7 +44,7 @@ export async function caughtBy(
   return visits === 0 ? found : [...found, `a server of this machine had ${visits} visits from inside`]
 }
 
-/** Resolves when everything that was sent to the bait before has been counted. */
+/** Resolves when the bait has counted everything that was sent to it before. */
 async function settle({ bait, signal }: Subject, tag: string): Promise<void> {
   for (const address of bait.addresses) {
     const before = bait.visits(tag)
@@ -58,7 +58,7 @@ async function settle({ bait, signal }: Subject, tag: string): Promise<void> {
     datagram.on('error', () => {})
     while (bait.visits(tag) < before + 2) {
       signal.throwIfAborted()
-      // One of them may be lost on its way.
+      // One datagram may be lost on its way.
       await new Promise<void>(resolve => datagram.send(`${bait.wordOf(tag)}\n`, bait.port, address, () => resolve()))
       await new Promise(resolve => setTimeout(resolve, 1))
     }

@@ -2,10 +2,10 @@ import type { Probe } from '../probe.ts'
 import { runInside } from '../run-inside.ts'
 import { caughtBy, withProgram } from './bait-probe.ts'
 
-/** A name that no DNS has. */
+/** No DNS server knows this name. */
 const nameOf = (label: string) => `${label}.selftest.invalid`
 
-/** What is tried with names, and with requests that say one thing and mean another. */
+/** The probes with names, and with requests whose parts contradict each other. */
 export const namesAndRequests: readonly Probe[] = [
   {
     ...withProgram({
@@ -29,7 +29,7 @@ export const namesAndRequests: readonly Probe[] = [
     }),
     async run(subject) {
       let asked = 0
-      // The first answer goes to a look-up, which connects to nothing.
+      // The first answer goes to a look-up that makes no connection.
       using _name = subject.answerName(nameOf('rebinding'), () => (asked++ === 0 ? ['192.0.43.8'] : ['127.0.0.1']))
       const found = await caughtBy(subject, 'egress/rebinding', 'egress/rebinding', [nameOf('rebinding')])
       if (asked === 1) throw new Error('the name was looked up once alone')
@@ -101,7 +101,7 @@ export const namesAndRequests: readonly Probe[] = [
     async run(subject) {
       const { bait } = subject
       const [name, trap, word] = [nameOf('lying'), `127.0.0.1:${bait.port}`, bait.wordOf('egress/lying-requests')]
-      // It has no address: a request for the name itself ends there.
+      // The name has no address, so that a request for the name itself ends there.
       using _name = subject.answerName(name, () => [])
       const inner = `GET http://${trap}/${word} HTTP/1.1\r\nHost: ${trap}\r\n\r\n`
       const requests = [

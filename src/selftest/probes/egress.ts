@@ -5,7 +5,7 @@ import type { Subject } from '../subject.ts'
 import { baitProbe, isLoopback, withProgram } from './bait-probe.ts'
 import { namesAndRequests } from './egress-names.ts'
 
-/** Forms in which programs and libraries write 127.0.0.1. */
+/** Programs and libraries write 127.0.0.1 in these forms. */
 const spellings = [
   ...['2130706433', '0x7f000001', '017700000001', '0177.0.0.1', '0x7f.1', '127.1', '127.0.0.1.', '0', '0.0.0.0'],
   ...['localhost', 'LOCALHOST.', '%31%32%37.0.0.1', '127.0.0.1%00.example.com', '127。0。0。1'],
@@ -21,7 +21,7 @@ const embedded = [
   '[2002:7f00:1::]',
 ]
 
-/** One address of each private range. Few networks have something at its end. */
+/** The list has one address of each private range. Few networks have a machine at the range's end. */
 const privateAddresses = [
   '10.255.255.254',
   '172.31.255.254',
@@ -32,7 +32,7 @@ const privateAddresses = [
   'fec0::fffe',
 ]
 
-/** Where clouds tell a machine who it is, and with which keys. */
+/** At these addresses, clouds give a machine its identity and its keys. */
 const metadata = ['169.254.169.254', '169.254.170.2', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254']
 
 const bracketed = (address: string) => (address.includes(':') ? `[${address}]` : address)

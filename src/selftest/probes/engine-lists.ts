@@ -1,6 +1,6 @@
 import { objectOf, parseJson } from '../../read/json.ts'
 
-/** What a Docker engine has with an id in its name, labels or mounts. Rejects where the engine wants TLS. */
+/** Lists what a Docker engine has with an id in its name, labels or mounts. Rejects where the engine requires TLS. */
 export async function findInEngine(id: string, signal: AbortSignal): Promise<string[]> {
   const lists = { container: '/containers/json?all=1', volume: '/volumes', image: '/images/json' }
   const found: string[] = []
@@ -14,7 +14,7 @@ export async function findInEngine(id: string, signal: AbortSignal): Promise<str
   return found
 }
 
-/** As docker's own programs find their engine. */
+/** Finds the engine as Docker's own programs do. */
 function ask(path: string, signal: AbortSignal): Promise<Response> {
   const host = process.env.DOCKER_HOST || 'unix:///var/run/docker.sock'
   if (host.startsWith('unix://')) return fetch(`http://docker${path}`, { unix: host.slice('unix://'.length), signal })

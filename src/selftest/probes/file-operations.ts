@@ -6,7 +6,9 @@ import type { Subject } from '../subject.ts'
 
 const WITHIN_MS = 15_000
 
-/** Runs a line of the sandbox's shell in a new directory, whose path it gives. `$HOST` is the host's directory. */
+/**
+ * Makes a new directory inside, runs a shell command in it, and resolves to its path. The command finds the host's directory in `$HOST`.
+ */
 export async function inNewDirectory({ environment, hostDirectory, signal }: Subject, line: string): Promise<string> {
   const place = `/tmp/selftest-${crypto.randomUUID()}`
   const command = `mkdir -p ${place} && cd ${place} && ${line}`
@@ -15,7 +17,7 @@ export async function inNewDirectory({ environment, hostDirectory, signal }: Sub
   return place
 }
 
-/** How an operation ended. `late`: it did not, in its time. A code: it was refused. Rejects when it failed as none should. */
+/** How an operation ended: with a result, refused with a code, or not within its time. `endOf` rejects for any other failure. */
 export type Ended<T> = { result: T } | { code: string } | { isLate: true }
 
 export async function endOf<T>(work: Promise<T>): Promise<Ended<T>> {
@@ -29,7 +31,7 @@ export async function endOf<T>(work: Promise<T>): Promise<Ended<T>> {
   return await beforeTimeout(WITHIN_MS, ended, (): Ended<T> => ({ isLate: true }))
 }
 
-/** The first bytes of a file as the file operations give them; empty when they refuse. Rejects when they take too long. */
+/** Reads the first bytes of a file by the file operations. The text is empty when they refuse. Rejects when they take too long. */
 export async function readSome({ files }: Environment, path: string): Promise<string> {
   const ended = await endOf(files.read(path).then(({ body }) => firstOf(body)))
   if ('isLate' in ended) throw new Error(`reading ${path} does not come to an end`)

@@ -10,7 +10,7 @@ const READ = "Who works with a sandbox's files could be led to read this machine
 const WRITE = "Who works with a sandbox's files could be led to write this machine's."
 const STOP = 'A sandbox could hold up who works with its files, and the server.'
 
-/** A probe of the file operations. The host's files have to be as they were. */
+/** Makes a probe of the file operations, which must leave the host's files unchanged. */
 const ofFiles = (
   name: string,
   tried: string,
@@ -27,7 +27,7 @@ const ofFiles = (
   },
 })
 
-/** Paths by which a host's directory would be reached from a place with the links `out`, `up` and `file`. */
+/** These paths lead to a host's directory from a place with the links `out`, `up` and `file`. */
 const waysOut = (place: string, host: string) => [
   ...[
     `${place}/out`,
@@ -108,7 +108,7 @@ export const files: readonly Probe[] = [
     const { environment, hostDirectory } = subject
     const place = await inNewDirectory(subject, `${makeLinks}; mkdir deep; ln -s "$HOST" deep/out`)
     for (const way of waysOut(place, hostDirectory)) await endOf(environment.files.remove(`${way}/secret`))
-    // A directory goes with the links in it, and not with what they lead to.
+    // Removing a directory removes the links in it, and must not remove their targets.
     await endOf(environment.files.remove(`${place}/deep`))
     await endOf(environment.files.remove(place))
     return []
@@ -184,7 +184,7 @@ export const files: readonly Probe[] = [
       await runInside(subject, 'files/deepen', { words: [`${place}/top`] })
       const found: string[] = []
       if ('isLate' in (await endOf(files.list(`${place}/top`, 64)))) found.push('the list does not come to an end')
-      // It may take a sandbox long, and fail in the end: others go on meanwhile.
+      // The removal may take long and fail in the end, while other requests go on.
       const removing = files.remove(place).catch(() => {})
       const written = await endOf(files.write(`/tmp/beside-${crypto.randomUUID()}`, Buffer.from('content')))
       if (!('result' in written)) found.push('nothing else could be written while it was removed')

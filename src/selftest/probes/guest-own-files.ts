@@ -4,14 +4,14 @@ import { runInside } from '../run-inside.ts'
 import type { Subject } from '../subject.ts'
 
 const DIRECTORY = '/srv/own'
-/** Files of a process that nobody may have from the guest, who may read its own. */
+/** Nobody may get these files of a process from the guest, which may read its own. */
 const names = ['environ', 'maps', 'status', 'cmdline']
 const own = [
   ...['/proc/self', '/proc/thread-self', '/proc/1', '/proc/self/../1', '/proc/self/root/proc/1'],
   ...['/proc/1/cwd/proc/self', `${DIRECTORY}/self`, `${DIRECTORY}/task/1`, '/proc/self/task/1'],
 ]
 
-/** Says which file operations the guest does on its own files in /proc, by which path. */
+/** Reports which of its own files in /proc the guest reads or writes for a caller, and by which path. */
 export async function findReadableOwnFiles(subject: Subject): Promise<readonly string[]> {
   const { environment, signal } = subject
   const { files } = environment
@@ -36,7 +36,7 @@ export async function findReadableOwnFiles(subject: Subject): Promise<readonly s
   await refused('reading by a link', files.read(`${DIRECTORY}/file`))
   await refused('renaming /proc/1/comm', files.rename('/proc/1/comm', '/tmp/comm'))
   await refused('removing /proc/self/comm', files.remove('/proc/self/comm'))
-  // What else is in /proc is there for all.
+  // Every process may read the other files in /proc.
   const memory = await new Response((await files.read('/proc/meminfo')).body).text()
   if (!memory.includes('MemTotal')) throw new Error('/proc/meminfo could not be read')
   for (const { path } of await files.list('/proc', 2))

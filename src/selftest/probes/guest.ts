@@ -11,7 +11,7 @@ const HIDE = 'A process could go on after its command was killed or its turn was
 const guestProbe = (name: string, tried: string, meaning: string): Probe =>
   insideProbe({ id: `guest/${name}`, tried, meaning })
 
-/** How often a process is started and killed while its mark is raced. */
+/** The probe starts and kills a process this often while its mark is raced. */
 const RACES = 40
 const LOOK_EVERY_MS = 50
 
@@ -95,7 +95,7 @@ function excuse({ environment }: Subject): string | undefined {
   return environment.executable ? undefined : NOT_INSIDE
 }
 
-/** Where the kernel does not keep process 1 from the signals, the sandbox has to start anew. */
+/** Where the kernel does not protect process 1 from these signals, the sandbox must start again. */
 async function findDeadGuest(subject: Subject): Promise<readonly string[]> {
   const environment = await subject.create()
   await runInside(subject, 'guest/kill', { environment }).catch(asStopped)
@@ -104,7 +104,7 @@ async function findDeadGuest(subject: Subject): Promise<readonly string[]> {
   return isAlive ? [] : ['the sandbox does not run commands any more']
 }
 
-/** Says what still runs after the kill of a command that has started it in every way that hides from a kill. */
+/** Reports what still runs after a command was killed that had started processes in every way that hides from a kill. */
 async function findSurvivors(subject: Subject): Promise<readonly string[]> {
   const { environment, signal } = subject
   const word = newWord()
@@ -128,8 +128,8 @@ async function findSurvivors(subject: Subject): Promise<readonly string[]> {
 }
 
 /**
- * Kills what was started while root inside gives the guest another mark. The guest finds such a race and starts anew, so a use may fail.
- * What has the wrong mark has to end with the sandbox at the latest.
+ * Kills processes while root inside changes the guest's mark. The guest notices such a race and starts again, so that a use may fail.
+ * Processes with a wrong mark must end with the sandbox at the latest.
  */
 async function findSurvivorsOfRaces(subject: Subject): Promise<readonly string[]> {
   const { signal } = subject
@@ -152,7 +152,7 @@ async function findSurvivorsOfRaces(subject: Subject): Promise<readonly string[]
       kill.abort()
       await child.exited
     } catch {
-      // It starts anew with its next use.
+      // The sandbox starts again with its next use.
     }
   }
   let found: readonly string[] = []
@@ -165,7 +165,7 @@ async function findSurvivorsOfRaces(subject: Subject): Promise<readonly string[]
   return found.map(pid => `process ${pid} was not killed`)
 }
 
-/** A number of seconds that nothing else sleeps for. */
+/** Returns a number of seconds that no other process sleeps for. */
 const newWord = (): string => String(10_000_000 + Math.floor(Math.random() * 89_999_999))
 
 const idsWith = (subject: Subject, word: string): Promise<readonly string[]> =>

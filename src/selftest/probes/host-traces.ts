@@ -1,33 +1,33 @@
 import { globSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** What this machine has of an environment, by kind, a line each. */
+/** The traces of an environment on this machine, by kind, one line each. */
 export interface HostTraces {
   processes: string[]
   mounts: string[]
   loopDevices: string[]
   cgroups: string[]
   directories: string[]
-  /** What keeps its network namespace. */
+  /** The processes and mounts that keep its network namespace. */
   networks: string[]
 }
 
 export interface Traced {
-  /** The environment's, which is in the names of all that it has. */
+  /** The environment's id, which the names of all its parts contain. */
   id: string
-  /** What its programs have in their command lines. */
+  /** The environment's programs have this word in their command lines. */
   word: string
-  /** What /proc calls its network namespace. */
+  /** The name of its network namespace in /proc. */
   network: string | undefined
 }
 
-/** Looks for an environment wherever this machine may keep something of it. */
+/** Looks for an environment at all places where this machine may keep something of it. */
 export function findTraces({ id, word, network }: Traced, dataDirectory: string): HostTraces {
   const has = (text: string) => text.includes(id)
   return {
     processes: listProcesses().flatMap(pid => {
       const command = readText(`/proc/${pid}/cmdline`)
       const isOf = has(command) || command.split('\0').includes(word) || has(readText(`/proc/${pid}/cgroup`))
-      // A program of the server's may still erase its files.
+      // A program of the server may still erase the environment's files.
       return isOf && !command.includes('/trash/') && isAlive(pid)
         ? [`process ${pid}: ${command.replaceAll('\0', ' ').trim()}`]
         : []
@@ -43,7 +43,7 @@ export function findTraces({ id, word, network }: Traced, dataDirectory: string)
   }
 }
 
-/** Processes in a network namespace, and mounts of it. */
+/** Lists the processes in a network namespace, and its mounts. */
 function keepersOf(network: string): string[] {
   const processes = listProcesses().filter(pid => readLink(`/proc/${pid}/ns/net`) === network)
   const mounts = readText('/proc/self/mountinfo')
@@ -52,7 +52,7 @@ function keepersOf(network: string): string[] {
   return [...processes.map(pid => `process ${pid} is in its network`), ...mounts]
 }
 
-/** The ids of processes whose command line is so; its words end with NUL. */
+/** Lists the ids of the processes whose command line satisfies `isSo`. Its words end with NUL. */
 export const processesWith = (isSo: (commandLine: string) => boolean): string[] =>
   listProcesses().filter(pid => isSo(readText(`/proc/${pid}/cmdline`)))
 
@@ -61,7 +61,7 @@ const listProcesses = (): string[] => readdirSync('/proc').filter(name => /^\d+$
 const isAlive = (pid: string): boolean =>
   !/^State:\s+[ZX]/m.test(readText(`/proc/${pid}/status`)) && readText(`/proc/${pid}/status`) !== ''
 
-/** Empty for what is gone, or not to be read. */
+/** Returns an empty text when the file is gone or cannot be read. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -70,7 +70,7 @@ export function readText(path: string): string {
   }
 }
 
-/** Likewise. */
+/** Returns an empty text when the link is gone or cannot be read. */
 export function readLink(path: string): string {
   try {
     return readlinkSync(path)

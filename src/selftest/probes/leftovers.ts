@@ -6,18 +6,18 @@ import { findInEngine } from './engine-lists.ts'
 import { type HostTraces, readText } from './host-traces.ts'
 import { newWord, removedSandbox, stayers } from './removed-sandbox.ts'
 
-/** Processes are gone when a sandbox is said to be removed; the rest may go in the background. */
+/** Processes are gone when the server says that a sandbox is removed; the rest may go in the background. */
 const SETTLES_WITHIN_MS = 15_000
 const LOOK_EVERY_MS = 20
 
 const onNsjail = ({ backendName }: Subject) =>
-  backendName === 'nsjail' ? undefined : 'Only sandboxes on nsjail have such of their own.'
+  backendName === 'nsjail' ? undefined : 'Only sandboxes on nsjail leave this on the machine.'
 const onNsjailAsRoot = (subject: Subject) =>
-  onNsjail(subject) ?? (subject.isRoot ? undefined : 'An ordinary user cannot make such, so there is none.')
+  onNsjail(subject) ?? (subject.isRoot ? undefined : 'An ordinary user cannot make this, so that a sandbox leaves none.')
 const onDocker = ({ backendName }: Subject) =>
-  backendName === 'docker' ? undefined : 'Only sandboxes on docker have such.'
+  backendName === 'docker' ? undefined : 'Only sandboxes on docker leave this on the machine.'
 
-/** Gives what `look` finds once it stays the same: something may be on its way out. */
+/** Looks until there is nothing left or the time is over: a part may still be on its way out. */
 async function settled({ signal }: Subject, look: () => readonly string[] | Promise<readonly string[]>) {
   const deadline = performance.now() + SETTLES_WITHIN_MS
   for (;;) {
@@ -171,7 +171,7 @@ export const leftovers: readonly Probe[] = [
 
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 
-/** The processes inside that have a word, with their places in /proc. */
+/** Finds the processes inside that have this word in their command line. Each line also has the path in /proc. */
 async function findInside(environment: Subject['environment'], word: string): Promise<string[]> {
   const list = `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo " $p"; done 2>/dev/null`
   const child = await environment.spawn({ command: list })

@@ -5,13 +5,13 @@ import type { Subject } from '../subject.ts'
 import { excuseOwnKernel } from './own-kernel.ts'
 import { asStopped, runsAgain } from './runs-again.ts'
 
-/** SIGKILL, by which the kernel ends what takes too much memory, and SIGXFSZ, what writes too large a file. */
+/** The kernel ends a program that takes too much memory by SIGKILL, and one that writes too large a file by SIGXFSZ. */
 const deaths = [137, 153]
 const LOOK_EVERY_MS = 100
-/** Seconds are enough. A machine that is busy, or a kernel in user space that has no memory left, takes its time. */
+/** Seconds are enough on most machines. A busy machine, or a kernel in user space without memory, takes longer. */
 const WITHIN_MS = 100_000
 
-/** More than what a limit is tried with leaves room for what the server itself needs inside. */
+/** The limits that the probes try are large enough for what the server itself needs inside. */
 const tried: Limits = { memoryMb: 512, processes: 64, cpus: 1, diskMb: 64 }
 const MORE_MEMORY_MB = 1024
 const MORE_SHARED_MEMORY_MB = 128
@@ -24,15 +24,15 @@ const BUSY_MS = 2000
 const BUSY_PROCESSES = 2
 
 interface LimitProbe extends Omit<Probe, 'run' | 'excuse'> {
-  /** The line of a sandbox's confinement that says when it is not limited. */
+  /** The name of the line in a sandbox's confinement that says when this is not limited. */
   line?: 'memory' | 'processes' | 'cpu' | 'disk'
   excuse?(subject: Subject): string | undefined
   words: readonly (string | number)[]
-  /** Looks at the sandbox after its program, and gives what got through after all. */
+  /** Looks at the sandbox after its program has run, and returns what got through. */
   judge?(environment: Environment, found: readonly string[], signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** A program that takes more than a sandbox of its own may have, after which that has to go on. */
+/** Makes a probe whose program takes more than its own new sandbox may have. The sandbox must run on afterwards. */
 const limitProbe = ({ line, words, judge, ...probe }: LimitProbe): Probe => ({
   ...probe,
   withinMs: WITHIN_MS,
@@ -51,7 +51,7 @@ const limitProbe = ({ line, words, judge, ...probe }: LimitProbe): Probe => ({
   },
 })
 
-/** What the server itself says that it cannot limit, to who makes a sandbox too. */
+/** Finds the sentence in which the server says that it cannot limit this. Callers who make a sandbox get it too. */
 function findUnlimited({ confinement }: Environment, name: string): string | undefined {
   const line = confinement.find(each => each.startsWith(`${name}: not limited`))
   return line && `This server does not limit it, and says so of each sandbox: ${line}.`
@@ -60,7 +60,7 @@ function findUnlimited({ confinement }: Environment, name: string): string | und
 const isWatched = ({ confinement }: Environment): boolean =>
   confinement.some(line => line.startsWith('disk: ') && line.includes('by watching'))
 
-/** Where the disk is watched, what took too much is stopped a little later, which the sandbox says. */
+/** Where the server only watches the disk, it stops a program that took too much a little later, and the sandbox says so. */
 async function judgeDisk(
   environment: Environment,
   found: readonly string[],
@@ -161,7 +161,7 @@ export const limits: readonly Probe[] = [
   }),
 ]
 
-/** By what the server counts, not by what is said inside. A busy machine gives less to all: nothing is found then. */
+/** Compares what the server counts, whatever the programs inside say. On a busy machine all programs get less, so that nothing is found. */
 async function findTooMuchProcessor(subject: Subject): Promise<readonly string[]> {
   const environment = await subject.create({ limits: { ...tried, cpus: CPUS } })
   const used = async () => (await environment.usage?.())?.cpuMs

@@ -6,7 +6,7 @@ import type { Subject } from '../subject.ts'
 import { type ProgramProbe, withProgram } from './bait-probe.ts'
 import { processesWith } from './host-traces.ts'
 
-/** A probe of what the other sandbox keeps, where it could make it. */
+/** Makes a probe of what the other sandbox keeps, where it could make that. */
 const ofPeer = (kept: string, probe: ProgramProbe): Probe => {
   const made = withProgram(probe)
   return {
@@ -17,12 +17,12 @@ const ofPeer = (kept: string, probe: ProgramProbe): Probe => {
   }
 }
 
-/** The ids that this machine gives to the processes of the other sandbox. */
+/** Lists the ids that this machine gives to the other sandbox's processes. */
 const peerProcesses = ({ peer }: Subject): string[] => processesWith(command => command.includes(peer))
 
 /**
- * Locks and watches in the other sandbox what both have, uses it in this one and on the host, and gives what was noticed. `kind`: `files`,
- * `devices` or `program`.
+ * Locks and watches in the other sandbox what both have, uses it in this one and on the host, and returns what the other one noticed.
+ * `kind` is `files`, `devices` or `program`.
  */
 async function findShared(subject: Subject, kind: 'files' | 'devices' | 'program'): Promise<readonly string[]> {
   const { other, signal } = subject
@@ -48,7 +48,7 @@ async function findShared(subject: Subject, kind: 'files' | 'devices' | 'program
   return [...found, ...lines.slice(0, -1)]
 }
 
-/** Runs a program of the sandboxes on this machine. It must be one that changes nothing. */
+/** Runs one of the sandboxes' programs on this machine. The program must change nothing. */
 async function runHere(subject: Subject, program: string, word: string): Promise<readonly string[]> {
   const child = Bun.spawn(commandOf('probe', program, word), {
     env: { ...process.env, ...variablesOf(subject) },

@@ -1,7 +1,7 @@
 import type { Subject } from '../subject.ts'
 
-/** Excuses what changes a kernel of which the sandbox has one of its own. */
+/** Excuses a probe that changes the kernel when the sandbox has its own kernel. */
 export function excuseOwnKernel({ isolation }: Pick<Subject, 'isolation'>): string | undefined {
   const isOwn = isolation === 'gvisor' || isolation === 'microvm'
-  return isOwn ? 'The sandbox has a kernel of its own, and changes or uses that alone.' : undefined
+  return isOwn ? 'The sandbox has its own kernel, and changes or uses only that.' : undefined
 }

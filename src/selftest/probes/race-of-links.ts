@@ -5,7 +5,7 @@ import { readSome } from './file-operations.ts'
 
 const ROUNDS = 30
 
-/** Works with files of a directory that is a link to the host's every other moment. */
+/** Uses the file operations in a directory that is a link to the host's directory every other moment. */
 export async function raceOfLinks(subject: Subject): Promise<readonly string[]> {
   const { environment, secret, signal } = subject
   const place = `/tmp/selftest-${crypto.randomUUID()}`
@@ -27,7 +27,7 @@ export async function raceOfLinks(subject: Subject): Promise<readonly string[]> 
       await refusedOrDone(files.remove(path('secret')))
       await refusedOrDone(files.list(place, 4))
     }
-    // A tree that is removed meanwhile.
+    // The directory is removed while it is swapped.
     await refusedOrDone(files.remove(place))
   } finally {
     swapping.kill()

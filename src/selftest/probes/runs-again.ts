@@ -5,7 +5,7 @@ import type { Environment } from '../../plugin-api/index.ts'
 const LOOK_EVERY_MS = 100
 const TRIES = 20
 
-/** Whether it runs a command again, or for the first time after it was stopped. */
+/** Resolves to true once the sandbox runs a command, also when it had stopped before. */
 export async function runsAgain(environment: Environment, signal: AbortSignal): Promise<boolean> {
   for (let tries = 0; tries < TRIES; tries++) {
     signal.throwIfAborted()
@@ -16,7 +16,7 @@ export async function runsAgain(environment: Environment, signal: AbortSignal): 
   return false
 }
 
-/** A sandbox that is stopped with all that is in it has not given more. */
+/** Treats a stopped sandbox as one that gave nothing more. */
 export function asStopped(error: unknown): readonly string[] {
   if (error instanceof ApiError && error.code === 'sandbox_unavailable') return []
   throw error
