@@ -39,6 +39,7 @@ export async function spawnInside(
   const pid = Number(value)
   if (kind !== 'pid' || !Number.isSafeInteger(pid)) {
     marked.fail(new Error('refused'))
+    // A script that has ended has no input left to close.
     void envd.closeInput(marked.pid).catch(() => {})
     if (kind === 'cwd') throw new ApiError('invalid_request', `cwd: no such directory: ${cwd}`)
     throw new ApiError('invalid_request', `The command could not be started: no such program: ${argv[0]}`)
@@ -49,6 +50,7 @@ export async function spawnInside(
   const kill = (name: NodeJS.Signals = 'SIGKILL') => {
     requestedSignal = name
     if (name === 'SIGKILL') killTree(envd, marked, pty !== undefined)
+    // The command may have ended before the signal.
     else run(envd, ['/bin/bash', '-pc', 'kill -s "$0" -- "$1"', name.slice(3), `-${pid}`]).catch(() => {})
   }
   const abort = () => kill()
@@ -63,6 +65,7 @@ export async function spawnInside(
       running.delete(marked)
       signal?.removeEventListener('abort', abort)
     })
+  // Nobody may wait for the exit.
   exited.catch(() => {})
   if (signal?.aborted) kill()
   return {
@@ -72,6 +75,7 @@ export async function spawnInside(
     exited,
     kill,
     ...((stdin === 'pipe' || pty) && { stdin: createInput(envd, marked, pty ? 'pty' : 'stdin') }),
+    // A terminal that has ended has no size.
     ...(pty && { resize: size => void envd.resize(marked.pid, size).catch(() => {}) }),
   }
 }
@@ -91,6 +95,7 @@ async function run(envd: Envd, command: readonly string[]): Promise<void> {
  * does not get SIGTERM: it is killed itself, and its tree after it, before `exited` resolves.
  */
 function killTree(envd: Envd, marked: MarkedCommand, isTerminal: boolean): void {
+  // When this fails, the command fails after KILLED_WITHIN_MS.
   const fromOutside = () => void killFromOutside(envd, marked).catch(() => {})
   envd.signal(marked.pid, isTerminal ? 'SIGKILL' : 'SIGTERM').catch(fromOutside)
   const late = new ApiError('sandbox_unavailable', 'The sandbox did not kill the command in time.')
@@ -124,6 +129,7 @@ export function createInput(
 ): WritableStream<Uint8Array> {
   let isOpen = true
   const end = async () => {
+    // The command may have ended.
     if (kind === 'stdin') await envd.closeInput(marked.pid).catch(() => {})
   }
   return new WritableStream<Uint8Array>({
