@@ -67,11 +67,19 @@ export interface ServerEvent {
   data: string
 }
 
+/** Decodes UTF-8. The types of TextDecoderStream differ between Node and the DOM, so that this uses TextDecoder. */
+function decodeText(): TransformStream<Uint8Array, string> {
+  const decoder = new TextDecoder()
+  return new TransformStream({
+    transform: (bytes, output) => output.enqueue(decoder.decode(bytes, { stream: true })),
+    flush: output => output.enqueue(decoder.decode()),
+  })
+}
+
 /** Yields the server-sent events of an answer as they come. Ending the iteration closes the connection. */
 export async function* eventsOf(response: Response): AsyncGenerator<ServerEvent, void> {
   if (!response.body) return
-  const text = new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>
-  const reader = response.body.pipeThrough(text).pipeThrough(new EventSourceParserStream()).getReader()
+  const reader = response.body.pipeThrough(decodeText()).pipeThrough(new EventSourceParserStream()).getReader()
   let isAtEnd = false
   try {
     for (;;) {

@@ -11,7 +11,6 @@ import { portsOf, serverOf, type ThreadboxSandboxSettings } from './settings.ts'
 import { createOfTemplate } from './templates.ts'
 
 type CreateOptions = NonNullable<Parameters<HarnessV1SandboxProvider['createSession']>[0]>
-export type OnFirstCreate = NonNullable<CreateOptions['onFirstCreate']>
 export type ThreadboxSandboxProvider = Required<HarnessV1SandboxProvider>
 
 /**

@@ -1,11 +1,14 @@
+import type { HarnessV1SandboxProvider } from '@ai-sdk/harness'
 import { isCode } from '../error.ts'
 import { pause } from '../pause.ts'
 import type { Server } from '../server.ts'
 import { type CreateSettings, createSandbox, findSandbox } from './create.ts'
 import { hash } from './hash.ts'
-import type { OnFirstCreate } from './provider.ts'
 import { openSession } from './session.ts'
 import { DEFAULT_AGENT } from './settings.ts'
+
+type CreateOptions = NonNullable<Parameters<HarnessV1SandboxProvider['createSession']>[0]>
+type OnFirstCreate = NonNullable<CreateOptions['onFirstCreate']>
 
 /** How long to wait for another process that prepares the same template. */
 const PATIENCE_MS = 120_000
