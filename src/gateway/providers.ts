@@ -147,7 +147,9 @@ const priced = (name: string): Pick<Provider, 'priceList'> => {
 
 /** Adds the API's version where it is missing: Anthropic's SDK, other than others, takes a base URL without it. */
 function trimmed(baseUrl: string, wire: Provider['wire']): string {
-  const url = baseUrl.replace(/\/+$/, '')
+  let end = baseUrl.length
+  while (baseUrl[end - 1] === '/') end--
+  const url = baseUrl.slice(0, end)
   const hasVersion = wire === 'anthropic' ? url.endsWith('/v1') : new URL(url).pathname !== '/'
   return hasVersion ? url : `${url}/v1`
 }
