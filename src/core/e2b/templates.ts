@@ -14,12 +14,12 @@ const PLAIN = 'base'
 const PLAIN_AGENT = 'echo'
 
 /** Cuts E2B's team prefix and tag from a name: this server has neither. */
-const nameOf = (template: string): string => template.replace(/^[a-z0-9][a-z0-9_-]*\//, '').replace(/:default$/, '')
+export const nameOfTemplate = (template: string): string => template.replace(/^[\w-]+\//, '').replace(/:default$/, '')
 
 /** A template is an agent of the team, `base`, a base that was added here, or a snapshot. Throws not_found. */
 export async function findTemplate(runtime: Runtime, { teamId }: Caller, template: string): Promise<TemplateStart> {
   const { db, config, backends } = runtime
-  const name = nameOf(template)
+  const name = nameOfTemplate(template)
   if (findAgent(db, teamId, name)) return { agent: name }
   if (name === PLAIN && findAgent(db, teamId, PLAIN_AGENT)) return { agent: PLAIN_AGENT }
   const bases = (await backends.get(config.backend)?.listBases?.()) ?? []

@@ -1,6 +1,7 @@
 import { Elysia, NotFoundError } from 'elysia'
 import { excerpt } from '../../../bounds.ts'
 import { forkE2bSandbox, getE2bSandbox } from '../../../core/e2b/sandboxes.ts'
+import { nameOfTemplate } from '../../../core/e2b/templates.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { createSnapshot, getSnapshot, listTeamSnapshots, removeSnapshot } from '../../../core/snapshots/snapshots.ts'
 import { ApiError } from '../../../errors.ts'
@@ -13,8 +14,6 @@ import { Fork, SandboxParams, SnapshotsQuery, TakeSnapshot, TemplateParams } fro
 
 /** The default time to live of forks. */
 const FORK_SECONDS = 15
-/** Cuts E2B's team prefix and tag from a name: this server has neither. */
-const nameOf = (text: string) => text.replace(/^[\w-]+\//, '').replace(/:default$/, '')
 
 /** Routes for snapshots and forks. A snapshot is a template too. */
 export const snapshotRoutes = (runtime: Runtime) =>
@@ -24,7 +23,7 @@ export const snapshotRoutes = (runtime: Runtime) =>
       async ({ request, params: { sandboxID }, body, status }) => {
         const caller = getCaller(request)
         const { sandbox } = getE2bSandbox(runtime, caller, sandboxID)
-        const name = body.name == null ? undefined : nameOf(body.name)
+        const name = body.name == null ? undefined : nameOfTemplate(body.name)
         if (name !== undefined && !/^(?!snap_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name))
           throw new ApiError('invalid_request', 'name: must be letters, digits, dots, hyphens and underscores')
         const made = await createSnapshot(
@@ -63,7 +62,7 @@ export const snapshotRoutes = (runtime: Runtime) =>
     .delete(
       '/templates/:templateID',
       async ({ request, params: { templateID } }) => {
-        await removeSnapshot(runtime, getCaller(request), nameOf(templateID)).catch(error => {
+        await removeSnapshot(runtime, getCaller(request), nameOfTemplate(templateID)).catch(error => {
           if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
           const [name, rest] = [excerpt(templateID), 'other templates are removed as agents and bases are']
           throw new ApiError('not_found', `There is no snapshot '${name}'; ${rest}.`)
@@ -93,7 +92,7 @@ export const snapshotRoutes = (runtime: Runtime) =>
 /** A name that no snapshot has finds nothing. */
 function findNamed(runtime: Runtime, request: Request, name: string): Response {
   try {
-    return showPage([describe(getSnapshot(runtime, getCaller(request), nameOf(name)))], undefined)
+    return showPage([describe(getSnapshot(runtime, getCaller(request), nameOfTemplate(name)))], undefined)
   } catch (error) {
     if (error instanceof ApiError && error.code === 'not_found') return showPage([], undefined)
     throw error
