@@ -1,10 +1,7 @@
-import { Value } from '@sinclair/typebox/value'
 import { version } from '../../../package.json'
 import { excerpt } from '../../bounds.ts'
 import type { Log } from '../../core/runtime.ts'
 import { ApiError } from '../../errors.ts'
-import { faultOf } from '../../read/field-words.ts'
-import { objectOf } from '../../read/json.ts'
 import { type Message, RpcError, rpcCodes } from './messages.ts'
 import { plainRevisions, type Revision, SERVER, sessionRevisions } from './revisions.ts'
 import type { Call, Outcome, Tool } from './tool.ts'
@@ -55,9 +52,7 @@ export function getTool({ params }: Message): Tool {
 /** Calls a tool. A refusal by the tool or by the API becomes a result that a model reads. Throws when the call is cancelled. */
 export async function callTool(tool: Tool, { params }: Message, call: Call, log: Log): Promise<object> {
   try {
-    const input = params?.arguments ?? {}
-    assertInput(tool, input)
-    return resultOf(await tool.run(input as never, call))
+    return resultOf(await tool.run(params?.arguments ?? {}, call))
   } catch (error) {
     if (call.signal.aborted) throw error
     return resultOf(failure(error, log))
@@ -80,19 +75,4 @@ function unknown(error: unknown, log: Log): ApiError {
   const id = crypto.randomUUID()
   log(`error ${id}: ${error instanceof Error ? error.stack : String(error)}`, 'error')
   return new ApiError('internal_error', `Something went wrong in the server; its log has it as ${id}.`)
-}
-
-/** Throws invalid_request with the name of the first wrong field, never with its value. */
-function assertInput({ input: schema }: Tool, input: unknown): void {
-  const given = objectOf(input)
-  const unknownName = given && Object.keys(given).find(name => !Object.hasOwn(schema.properties, name))
-  if (unknownName !== undefined)
-    throw new ApiError(
-      'invalid_request',
-      `${excerpt(unknownName)}: not known here; there are ${Object.keys(schema.properties).join(', ')}`,
-    )
-  if (Value.Check(schema, input)) return
-  const issue = Value.Errors(schema, input).First()
-  const { field, what } = issue ? faultOf(issue) : { field: '', what: 'not valid' }
-  throw new ApiError('invalid_request', `${field || 'arguments'}: ${what}`)
 }

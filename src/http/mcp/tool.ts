@@ -1,19 +1,31 @@
 import type { Static, TObject } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { excerpt } from '../../bounds.ts'
+import { ApiError } from '../../errors.ts'
+import { faultOf } from '../../read/field-words.ts'
+import { objectOf } from '../../read/json.ts'
 import type { Ask } from './ask.ts'
 
 /** Something that a model can do on this server. */
-export interface Tool<Input extends TObject = TObject> {
+export interface Tool {
   name: string
   title: string
   /** The description that a model reads. */
   description: string
-  input: Input
+  input: TObject
   /** Whether the tool changes nothing. */
   isReadOnly?: boolean
   /** Whether the tool may remove or overwrite something. */
   isDestructive?: boolean
   /** Whether the tool may take long: then its answer is a stream for clients that accept one. */
   isLong?: boolean
+  /** Runs the tool. Throws invalid_request with the name of the first wrong field when the input does not match `input`. */
+  run(input: unknown, call: Call): Promise<Outcome>
+}
+
+/** A tool whose `run` gets checked input. */
+interface Definition<Input extends TObject> extends Omit<Tool, 'input' | 'run'> {
+  input: Input
   run(input: Static<Input>, call: Call): Promise<Outcome>
 }
 
@@ -35,5 +47,26 @@ export interface Outcome {
   isError?: true
 }
 
-/** Keeps a tool's own type of input within its definition. */
-export const tool = <Input extends TObject>(definition: Tool<Input>): Tool => definition as unknown as Tool
+/** Makes a tool that checks its input before it runs. */
+export const tool = <Input extends TObject>(definition: Definition<Input>): Tool => ({
+  ...definition,
+  async run(input, call) {
+    assertInput(definition.input, input)
+    return await definition.run(input, call)
+  },
+})
+
+/** Throws invalid_request with the name of the first wrong field, never with its value. */
+function assertInput<Schema extends TObject>(schema: Schema, input: unknown): asserts input is Static<Schema> {
+  const given = objectOf(input)
+  const unknownName = given && Object.keys(given).find(name => !Object.hasOwn(schema.properties, name))
+  if (unknownName !== undefined)
+    throw new ApiError(
+      'invalid_request',
+      `${excerpt(unknownName)}: not known here; there are ${Object.keys(schema.properties).join(', ')}`,
+    )
+  if (Value.Check(schema, input)) return
+  const issue = Value.Errors(schema, input).First()
+  const { field, what } = issue ? faultOf(issue) : { field: '', what: 'not valid' }
+  throw new ApiError('invalid_request', `${field || 'arguments'}: ${what}`)
+}
