@@ -30,7 +30,7 @@ export function createReplay() {
     const place = places.get(key)
     const part = place === undefined ? undefined : parts[place]
     if (place === undefined || !part) return
-    parts = parts.with(place, { ...part, ...update(part as unknown as Chunk) } as Part)
+    parts = parts.with(place, { ...part, ...update({ ...part }) } as Part)
   }
 
   function apply({ chunk }: RunEvent): void {

@@ -38,7 +38,8 @@ interface Direction {
 
 interface Tunnel {
   id: number
-  directions: [Direction, Direction]
+  /** One for each way. Each knows its tunnel, so the tunnel is made before them. */
+  directions: readonly Direction[]
   movedAt: number
 }
 
@@ -221,7 +222,7 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
       // epoll reports at once what a socket is ready for.
       ...{ isReadable: false, isWritable: false, isEnding: false, isOver: false },
     })
-    const tunnel: Tunnel = { id, directions: [] as unknown as Tunnel['directions'], movedAt: now }
+    const tunnel: Tunnel = { id, directions: [], movedAt: now }
     tunnel.directions = [direction(one, other), direction(other, one)]
     tunnels.set(id, tunnel)
     for (const [at, each] of tunnel.directions.entries()) {
@@ -267,6 +268,7 @@ function run({ commands, epoll, idleMs, stalledMs, moved: counts }: ThreadStart)
       if (!direction) continue
       const [one, other] = direction.tunnel.directions
       const back = direction === one ? other : one
+      if (!back) continue
       if ((flags & EPOLLERR) !== 0) end(direction.tunnel)
       if ((flags & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) !== 0) direction.isReadable = true
       if ((flags & (EPOLLOUT | EPOLLHUP)) !== 0) back.isWritable = true
