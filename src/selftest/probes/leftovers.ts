@@ -13,7 +13,8 @@ const LOOK_EVERY_MS = 20
 const onNsjail = ({ backendName }: Subject) =>
   backendName === 'nsjail' ? undefined : 'Only sandboxes on nsjail leave this on the machine.'
 const onNsjailAsRoot = (subject: Subject) =>
-  onNsjail(subject) ?? (subject.isRoot ? undefined : 'An ordinary user cannot make this, so that a sandbox leaves none.')
+  onNsjail(subject) ??
+  (subject.isRoot ? undefined : 'An ordinary user cannot make this, so that a sandbox leaves none.')
 const onDocker = ({ backendName }: Subject) =>
   backendName === 'docker' ? undefined : 'Only sandboxes on docker leave this on the machine.'
 
