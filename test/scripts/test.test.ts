@@ -17,7 +17,8 @@ const write = (path: string, text: string) => {
 beforeAll(() => {
   for (const path of ['scripts', '.cache/bin', 'test']) mkdirSync(join(root, path), { recursive: true })
   cpSync(join(import.meta.dir, '../../scripts/test'), join(root, 'scripts/test'))
-  for (const name of ['setup', 'build', 'agent-programs', 'api-types']) write(`scripts/${name}`, '#!/bin/sh\n')
+  for (const name of ['setup', 'build', 'agent-programs', 'api-types', 'gvisor', 'e2b-python'])
+    write(`scripts/${name}`, '#!/bin/sh\n')
   write('.cache/bin/bun', `#!/bin/sh\n[ "$1" != test ] || exec '${process.execPath}' "$@"\n`)
 })
 afterEach(() => rmSync(join(root, 'test'), { recursive: true }))
