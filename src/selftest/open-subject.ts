@@ -1,5 +1,3 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Caller } from '../core/access/caller.ts'
 import type { Config } from '../core/config.ts'
 import type { Log, Runtime } from '../core/runtime.ts'
@@ -12,6 +10,7 @@ import { getBackend } from '../start/backend.ts'
 import { prepare } from '../start/prepare.ts'
 import { createRuntime } from '../start/runtime.ts'
 import { openBait } from './bait.ts'
+import { makeHostFiles } from './files-of-host.ts'
 import { startPeer } from './start-peer.ts'
 import type { Subject, SubjectSandbox } from './subject.ts'
 
@@ -95,16 +94,6 @@ export async function openSubject({
   } catch (error) {
     await close().catch(failure => log(`selftest: ${String(failure)}`, 'error'))
     throw error
-  }
-}
-
-async function makeHostFiles(directory: string, secret: string): Promise<void> {
-  await mkdir(directory)
-  // The umask applies to mkdir's mode, so that the mode is set here.
-  await chmod(directory, 0o777)
-  for (const name of ['secret', 'target']) {
-    await writeFile(join(directory, name), secret)
-    await chmod(join(directory, name), 0o666)
   }
 }
 

@@ -1,7 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCommand } from '../environment/run-command.ts'
 import type { Environment } from '../plugin-api/index.ts'
+import { isAsMade, makeAgain, namesOfHostFiles } from './files-of-host.ts'
 import type { Probe } from './probe.ts'
 import type { Subject } from './subject.ts'
 
@@ -76,16 +76,11 @@ export async function findDamage({
   signal,
 }: Pick<Subject, 'environment' | 'hostDirectory' | 'secret' | 'signal'>): Promise<readonly string[]> {
   const found: string[] = []
-  for (const name of ['secret', 'target']) {
-    const path = join(hostDirectory, name)
-    const isKept = await readFile(path, 'utf8').then(
-      text => text === secret,
-      () => false,
-    )
-    if (isKept) continue
-    found.push(`${path} of the host was changed`)
+  for (const name of namesOfHostFiles) {
+    if (await isAsMade(hostDirectory, name, secret)) continue
+    found.push(`${join(hostDirectory, name)} of the host was changed`)
     // The content is restored, so that the next probe does not report it again.
-    await writeFile(path, secret)
+    await makeAgain(hostDirectory, name, secret)
   }
   const { stdout } = await runCommand(environment, { command: 'echo alive', signal })
   if (stdout !== 'alive\n') found.push('the sandbox does not run commands any more')
