@@ -103,8 +103,12 @@ async function carry(
   const isWebSocket = asksForWebSocket(asked)
   if (isWebSocket && hasBody(framing)) throw new HttpError(400, 'a request for a WebSocket has no body')
   const headers = endToEnd(asked.headers).filter(([name]) => name !== 'host')
-  const prepared = prepare(relay, { method: asked.method, path: asked.target, headers })
-  const outgoing = await withBody(client, relay, prepared.request, framing)
+  const prepareNow = () => prepare(relay, { method: asked.method, path: asked.target, headers })
+  let prepared = prepareNow()
+  const outgoing = await withBody(client, relay, prepared.request, framing, () => {
+    prepared = prepareNow()
+    return prepared.request
+  })
   prepared.report()
   const { request } = prepared
   const all: Header[] = [['host', authorityOf(relay.target)], ...outgoing.headers]
@@ -173,13 +177,14 @@ interface Outgoing {
 
 /**
  * Passes the request's body on. A form that may contain placeholders is read completely first; everything else passes as it
- * comes.
+ * comes. A program takes its time with a form, so `again` gives the request with the secrets that are bound once it is read.
  */
 async function withBody(
   client: ProxyClient,
   relay: Relay,
   request: InjectedRequest,
   framing: Framing,
+  again: () => InjectedRequest,
 ): Promise<Outgoing> {
   let trailers: Header[] = []
   const pieces = readBody(client.source, framing, fields => {
@@ -191,16 +196,20 @@ async function withBody(
   let { headers } = request
   if (kind && mayFit) {
     if (headers.some(([name]) => name === 'expect')) await write(client.socket, 'HTTP/1.1 100 Continue\r\n\r\n')
-    headers = headers.filter(([name]) => name !== 'expect')
-    let bytes = 0
-    for (let next = await pieces.next(); ; next = await pieces.next()) {
-      if (next.done) {
-        const form = injectInForm(Buffer.concat(read), kind, request)
-        return { headers, framing: { kind: 'length', bytes: form.byteLength }, send: to => write(to, form) }
+    let isWhole = false
+    for (let bytes = 0; !isWhole && bytes <= MAX_FORM_BYTES; ) {
+      const next = await pieces.next()
+      if (next.done) isWhole = true
+      else {
+        read.push(next.value)
+        bytes += next.value.byteLength
       }
-      read.push(next.value)
-      bytes += next.value.byteLength
-      if (bytes > MAX_FORM_BYTES) break
+    }
+    const now = again()
+    headers = now.headers.filter(([name]) => name !== 'expect')
+    if (isWhole) {
+      const form = injectInForm(Buffer.concat(read), kind, now)
+      return { headers, framing: { kind: 'length', bytes: form.byteLength }, send: to => write(to, form) }
     }
   }
   const isChunked = framing.kind === 'chunked'

@@ -14,7 +14,7 @@ import type { TLSSocket } from 'node:tls'
 import { write } from '../../http1/byte-source.ts'
 import { endToEnd, type Header } from '../../http1/head.ts'
 import { HttpError } from '../../http1/http-error.ts'
-import { formKind, injectInForm, MAX_FORM_BYTES } from './inject.ts'
+import { formKind, type InjectedRequest, injectInForm, MAX_FORM_BYTES } from './inject.ts'
 import { assertAuthority, authorityOf, decoded, type PreparedRequest, prepare, type Relay, scrubbed } from './relay.ts'
 
 /** How many requests one connection may carry at once. */
@@ -70,10 +70,15 @@ async function answer(
   const asked = readRequest(relay, headers)
   if (!upstream || upstream.closed || upstream.destroyed)
     throw new HttpError(502, relay.failure ?? 'it closed the connection')
-  const prepared = prepare(relay, asked)
+  let prepared = prepare(relay, asked)
   let trailers: OutgoingHttpHeaders = {}
   stream.on('trailers', fields => (trailers = Object.fromEntries(plainHeaders(fields))))
-  const body = isEmpty ? undefined : await withForm(stream, prepared)
+  const body = isEmpty
+    ? undefined
+    : await withForm(stream, prepared.request, () => {
+        prepared = prepare(relay, asked)
+        return prepared.request
+      })
   prepared.report()
   const { request } = prepared
   const up = upstream.request(
@@ -137,10 +142,14 @@ const withLength = (headers: readonly Header[], length: number): Header[] => [
   ['content-length', String(length)],
 ]
 
-/** A form that may contain placeholders is read completely first; everything else passes as it comes. */
+/**
+ * A form that may contain placeholders is read completely first; everything else passes as it comes. A program takes its time with a
+ * form, so `again` gives the request with the secrets that are bound once it is read.
+ */
 async function withForm(
   stream: ServerHttp2Stream,
-  { request }: PreparedRequest,
+  request: InjectedRequest,
+  again: () => InjectedRequest,
 ): Promise<{ pieces: AsyncIterable<Buffer>; length?: number }> {
   const kind = request.replacements.length > 0 ? formKind(request.headers) : undefined
   if (!kind) return { pieces: stream }
@@ -150,12 +159,13 @@ async function withForm(
   while (bytes <= MAX_FORM_BYTES) {
     const next = await iterator.next()
     if (next.done) {
-      const form = injectInForm(Buffer.concat(read), kind, request)
+      const form = injectInForm(Buffer.concat(read), kind, again())
       return { pieces: chain([form]), length: form.byteLength }
     }
     read.push(next.value)
     bytes += next.value.byteLength
   }
+  again()
   return { pieces: chain(read, iterator) }
 }
 
