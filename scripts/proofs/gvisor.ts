@@ -80,7 +80,6 @@ describeBackend(kit, 'docker on gVisor', async serveProxy =>
 /** Each of these tries a kernel that is the sandbox's own, or what docker does not limit: the probes say which. */
 const excused = [
   ...['namespaces/own', 'proc/settings', 'proc/sysrq', 'proc/cgroups', 'devices/fuse', 'devices/tunnels'],
-  ...['egress/datagrams', 'egress/echo', 'egress/interfaces', 'egress/resolver-port', 'egress/proxy-port'],
   ...['guest/settings-in-proc', 'limits/processes', 'limits/files', 'limits/terminals', 'limits/oom-score'],
   ...[
     'limits/priority',

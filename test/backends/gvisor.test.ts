@@ -153,6 +153,21 @@ except urllib.error.HTTPError as error: print(error.code)"`
     for (const each of [id, fork]) expect((await server.ask('DELETE', `/v1/sandboxes/${each}`)).status).toBe(204)
     expect(await dockerd.api.containers()).toEqual([])
   })
+
+  test('the selftest finds no way out of its network: regression', async () => {
+    const { code, stdout } = await command(
+      [
+        ...['selftest', 'docker', '--area', 'egress', '--json', '--data-dir', join(directory, 'selftest')],
+        ...['--docker-image', 'debian', '--docker-runtime', 'runsc'],
+      ],
+      { env },
+    )
+    const { backends } = JSON.parse(stdout)
+    const results = backends.flatMap(({ runtime, probes }: any) => probes.map((each: any) => ({ runtime, ...each })))
+    expect(backends.map(({ runtime }: any) => runtime)).toContain('runsc')
+    expect(results.filter(({ outcome }: any) => !['held', 'excused'].includes(outcome))).toEqual([])
+    expect(code).toBe(0)
+  })
 }
 
 const onOld = () => {

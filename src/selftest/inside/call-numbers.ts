@@ -17,6 +17,7 @@ const numbers = {
   recvfrom: [45, 207],
   bind: [49, 200],
   listen: [50, 201],
+  getsockname: [51, 204],
   socketpair: [53, 199],
   setsockopt: [54, 208],
   clone: [56, 220],

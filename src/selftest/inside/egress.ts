@@ -1,3 +1,4 @@
+import { createOwnAddressCheck } from './own-addresses.ts'
 import { ownNetwork } from './own-network.ts'
 import { abstractAddress } from './peer.ts'
 import type { Attempt, Programs } from './program.ts'
@@ -114,13 +115,15 @@ function questions({ words, found }: Attempt): void {
   }
 }
 
-/** Sends a datagram to each address. A datagram that the kernel accepted has left the sandbox or is lost. */
+/** Sends a datagram to each address. One that the kernel accepted has left the sandbox or is lost, unless the address is the sandbox's own. */
 function datagrams(attempt: Attempt): void {
   const { word, port, rest } = heading(attempt)
+  const comesBack = createOwnAddressCheck()
   for (const address of rest) {
     const { code } = sendDatagram(address, port, Buffer.from(`${word}\n`), 'none')
-    if (code === undefined) attempt.found(`a datagram to ${address} was taken`)
-    else if (!staysInside.includes(code)) attempt.found(`the way to ${address} is open: ${code}`)
+    if (code !== undefined) {
+      if (!staysInside.includes(code)) attempt.found(`the way to ${address} is open: ${code}`)
+    } else if (!comesBack(address)) attempt.found(`a datagram to ${address} was taken`)
   }
 }
 

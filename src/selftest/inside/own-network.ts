@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { askKernel, linkUnchanged, removeNoAddress, removeNoRoute, removeNoTable } from './netlink.ts'
+import { createOwnAddressCheck } from './own-addresses.ts'
 import type { Attempt, Programs } from './program.ts'
 import {
   AF_INET,
@@ -14,6 +15,7 @@ import {
   withSocket,
 } from './sockets.ts'
 import { syscall } from './syscall.ts'
+import { takePorts } from './take-ports.ts'
 
 const [IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_SCTP, IPPROTO_RAW] = [1, 6, 17, 58, 132, 255]
 const [IPPROTO_DCCP, SOCK_DCCP] = [33, 6]
@@ -25,7 +27,9 @@ const noWay = ['ENETUNREACH', 'EADDRNOTAVAIL', 'ECONNRESET', ...missing]
 
 /** Sends an echo request to each address over the sockets that every user may open. */
 function echo({ words, refused }: Attempt): void {
+  const isOwn = createOwnAddressCheck()
   for (const address of words) {
+    if (isOwn(address)) continue
     const { family, bytes } = toSocketAddress(address, 0)
     const is4 = family === AF_INET
     const message = Buffer.alloc(16)
@@ -94,10 +98,18 @@ function families({ refused }: Attempt): void {
 }
 
 function interfaces({ found }: Attempt): void {
-  const names = readdirSync('/proc/sys/net/ipv4/conf').filter(name => !['all', 'default', 'lo'].includes(name))
+  const names = interfaceNames().filter(name => !['all', 'default', 'lo'].includes(name))
   // The kernel puts fallback tunnels into every network namespace; none of them leads anywhere.
   const known = ['tunl0', 'gre0', 'gretap0', 'erspan0', 'ip_vti0', 'ip6_vti0', 'sit0', 'ip6tnl0', 'ip6gre0']
   for (const name of names) if (!known.includes(name)) found(`the sandbox has the interface ${name}`)
+}
+
+/** gVisor has no settings of interfaces. It lists them in one file, below two lines of headings. */
+function interfaceNames(): string[] {
+  const settings = '/proc/sys/net/ipv4/conf'
+  if (existsSync(settings)) return readdirSync(settings)
+  const lines = readFileSync('/proc/net/dev', 'utf8').trimEnd().split('\n').slice(2)
+  return lines.map(line => line.slice(0, line.indexOf(':')).trim())
 }
 
 /** A call that is allowed changes nothing: what it names does not exist, or already has this value. */
@@ -110,39 +122,6 @@ function links(attempt: Attempt): void {
 }
 function routes(attempt: Attempt): void {
   askKernel(attempt, 'a removal of a route', removeNoRoute())
-}
-
-/** Takes a port at each address where programs reach the proxy, with the options that let several sockets share a port. */
-function takePorts({ words, found }: Attempt): void {
-  const [SOL_SOCKET, SO_REUSEADDR, SO_REUSEPORT] = [1, 2, 15]
-  for (const port of words.map(Number)) {
-    // The proxy has no IPv6 address.
-    for (const address of ['127.0.0.1', '0.0.0.0', '::', ...(port === 3128 ? [] : ['::1'])]) {
-      for (const type of port === 53 ? [SOCK_STREAM, SOCK_DGRAM] : [SOCK_STREAM]) {
-        const { family, bytes } = toSocketAddress(address, port)
-        const take = () =>
-          withSocket([family, type, 0], socket => {
-            for (const option of [SO_REUSEADDR, SO_REUSEPORT]) {
-              syscall('setsockopt', socket, SOL_SOCKET, option, Buffer.from([1, 0, 0, 0]), 4)
-            }
-            syscall('bind', socket, bytes, bytes.byteLength)
-            if (type === SOCK_STREAM) syscall('listen', socket, 1)
-          })
-        const failure = codeOf(take)
-        if (failure === undefined) found(`${address} port ${port} was free to take`)
-      }
-    }
-  }
-}
-
-function codeOf(work: () => void): string | undefined {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return String(error.code)
-    throw error
-  }
 }
 
 /** The programs that root inside runs against its own network. */
