@@ -10,7 +10,7 @@ export default {
   name: 'few-jails',
   backend(context) {
     const dataDirectory = `${context.dataDirectory}/few-jails`
-    // Without `claimSpare` the server makes none ahead: each would count here.
+    // Without `claimSpare` the server makes no spares, each of which would count here.
     const { claimSpare: _, ...jails } = createNsjailBackend({ ...context, dataDirectory, nsjailPath })
     const beingMade = new Set<string>()
     return {

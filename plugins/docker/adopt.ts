@@ -4,7 +4,7 @@ import type { Installation } from './create-container.ts'
 import { removeFiller } from './guest-volume.ts'
 import { type ContainerContext, keepContainer } from './keep-container.ts'
 
-/** Finds the containers of a data directory that its engine has. Resolves to those that run. */
+/** Finds this data directory's containers on its engine. Resolves to those that run. */
 export async function adoptContainers(
   context: ContainerContext,
   installation: Installation,

@@ -50,7 +50,7 @@ export function createEngineLimits(engine: DockerEngine, dataDirectory: string):
     },
     none: () => undefined,
   }
-  /** How the engine takes the profile, as far as its refusals have shown. */
+  /** Remembers in which form the engine accepts the profile, as far as its refusals have shown. */
   let seccomp: keyof typeof setting = 'text'
   let lacksQuota = false
   const info = once(async () => objectOf(await engine.call('GET', '/info')) ?? {})

@@ -25,7 +25,7 @@ import { createDockerSnapshots, findDockerSnapshot } from './snapshots.ts'
 export interface DockerOptions extends GuestBackendOptions {
   /** Image of environments that name none. */
   image: string
-  /** The engine's runtimes that agents may name; environments that name none get the first. Default: the engine's own. */
+  /** The engine's runtimes that agents may name. Environments that name none get the first. The default is the engine's own runtime. */
   runtimes?: readonly string[]
   /** Variables that hold DOCKER_HOST and its like; default this process's own. */
   variables?: Variables
@@ -34,7 +34,7 @@ export interface DockerOptions extends GuestBackendOptions {
 }
 
 const DEFAULT_SILENT_MS = 15_000
-/** As long as an engine may go on with what a killed server has asked it for. */
+/** An engine may go on for this long with a request of a server that was killed. */
 const STRAYS_WITHIN_MS = 3_600_000
 
 /**
@@ -113,7 +113,7 @@ export function createDockerBackend(options: DockerOptions): Backend {
         }),
     create: (spec, { installation }) => create(spec, installation),
     claim: async (environment, { image = options.image }) =>
-      // Its name may be another image's by now.
+      // The name may belong to another image by now.
       (await findImage(engine, image))?.id === imageIds.get(environment),
     toCreateError: error => unavailable('The sandbox could not be made', error),
     onFailure,

@@ -35,7 +35,10 @@ const guestMount = {
   VolumeOptions: { NoCopy: true },
 }
 
-/** For the guest on gVisor, whose network is its kernel's own: it redirects connections there, and drops these before anything else runs. */
+/**
+ * The guest gets these on gVisor, where the network belongs to gVisor's own kernel: it redirects connections there, and drops these
+ * rights before anything else runs.
+ */
 const networkCapabilities = ['NET_ADMIN', 'NET_RAW']
 
 export interface ContainerSpec {
@@ -75,7 +78,7 @@ export function containerBody({ id, dataId, image, createdWith, seccomp, emptyVo
     HostConfig: {
       ...(createdWith.runtime !== undefined && { Runtime: createdWith.runtime }),
       NetworkMode: 'none',
-      // The guest listens there. Nothing of the names that the engine's machine searches in is of use inside.
+      // The guest listens at this address. The search domains of the engine's machine are of no use inside.
       Dns: ['127.0.0.1'],
       DnsOptions: ['edns0'],
       DnsSearch: ['.'],

@@ -16,7 +16,7 @@ import { readState } from './start.ts'
 
 /** The label of an image that was made for a copy. It names the machine and the process that made it. */
 const COPY_LABEL = 'threadbox.copy'
-/** An engine copies some 100 MB a second. */
+/** An engine copies some 100 MB in a second. */
 const COPIED_WITHIN_MS = 3_600_000
 const SPARE_BYTES = 256 * 1024 * 1024
 
@@ -54,7 +54,7 @@ export async function copyContainer(
   return { files, frozenMs }
 }
 
-/** A container with the size of its files: of all of them, and of those that were written in it. */
+/** A container, with the size of all of its files and of those that were written in it. */
 export interface DescribedContainer extends KeptCopy {
   bytes: number
   writtenBytes: number
@@ -87,7 +87,7 @@ export async function assertRoom(to: string, bytes: number): Promise<void> {
   if (bavail * bsize < needed) throw new Error(`its copy needs ${Math.ceil(needed / 1_000_000)} MB of free disk`)
 }
 
-/** How a container becomes an image: queries and configuration of `POST /commit`, and where its volumes' files go. */
+/** Says how a container becomes an image: the query and configuration of `POST /commit`, and the place for its volumes' files. */
 export interface CommitOptions {
   to: string
   query: Readonly<Record<string, string>>
@@ -141,7 +141,7 @@ async function removeDeadCopies(engine: DockerEngine): Promise<void> {
   for (const { Id, Labels } of objectsOf(await engine.call('GET', '/images/json', { query: { filters } }))) {
     const [host, pid] = String(objectOf(Labels)?.[COPY_LABEL]).split(':')
     if (host !== hostname() || existsSync(`/proc/${pid}`)) continue
-    // The engine keeps an image from which containers were made.
+    // The engine keeps an image that containers were made from.
     await engine.call('DELETE', `/images/${Id}`).catch(error => {
       if (!isMissing(error) && !isConflict(error)) throw error
     })

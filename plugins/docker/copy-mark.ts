@@ -10,7 +10,7 @@ const markOf = (dataDirectory: string, id: string) => join(dataDirectory, 'docke
 /** Whether a container is being copied. `left` means that a killed backup or server has left the mark. */
 export function findCopying(dataDirectory: string, id: string): 'now' | 'left' | undefined {
   const mark = markOf(dataDirectory, id)
-  // The usual case, without an exception.
+  // This is the usual case, so it costs no exception.
   if (!existsSync(mark)) return undefined
   const [pid = '', began = ''] = readText(mark).split(' ')
   return pid !== '' && began !== '' && beganAt(pid) === began ? 'now' : 'left'

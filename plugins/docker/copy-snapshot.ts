@@ -25,12 +25,12 @@ export async function copySnapshot(
   const { volumes } = await readCopy(directory)
   const names = copyFiles(volumes.length)
   await mkdir(to, { mode: 0o700 })
-  // Nothing in there changes; but the snapshot may be removed meanwhile.
+  // A snapshot's files do not change, but it may be removed meanwhile.
   for (const name of names) {
     if (existsSync(join(directory, name))) await link(join(directory, name), join(to, name))
   }
   const image = join(to, IMAGE_FILE)
-  // What a restore has brought is given to the engine with its first use alone.
+  // The engine gets a restored snapshot only with its first use.
   if (!existsSync(image)) await saveImage(dataDirectory, id, { to: image, variables })
   return { files: names.map(name => ({ name: `docker-snapshots/${id}/${name}`, from: join(to, name) })) }
 }
@@ -41,6 +41,6 @@ async function saveImage(dataDirectory: string, id: string, { to, variables }: {
   if (dataId === undefined) throw new Error('the data directory has no id on its engine')
   const { Id, Size } = objectOf(await engine.call('GET', `/images/${imageOf(dataId, id)}/json`)) ?? {}
   await assertRoom(join(to, '..'), Number(Size ?? 0))
-  // By its id it is saved without its name.
+  // An image that is saved by its id is saved without its name.
   await save(await engine.stream('GET', `/images/${Id}/get`), to)
 }

@@ -25,12 +25,12 @@ export interface ContainerDependencies extends Installation {
   engineLimits: EngineLimits
 }
 
-/** An image that is there, and what its volumes begin with. */
+/** An image that the engine has, and the content that its volumes begin with. */
 export interface ContainerOrigin {
-  /** The name that the container is said to be of. */
+  /** The name of the image that the container reports. */
   name: string
   image: Image
-  /** Undefined where the container may have the server's own. */
+  /** Undefined when the container may have the server's own. */
   runtime?: string
   volumes: readonly { path: string; archive: string }[]
 }

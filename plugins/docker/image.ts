@@ -23,7 +23,7 @@ export interface Images {
 
 type OnProgress = NonNullable<EnvironmentSpec['onProgress']>
 
-/** A pull that goes on, and those that see how far it is. */
+/** A pull that is under way, and the callers that follow its progress. */
 interface Pull {
   done: Promise<void>
   watchers: Set<OnProgress>

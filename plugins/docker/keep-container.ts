@@ -21,7 +21,7 @@ export interface ContainerToKeep {
   id: string
   imageId: string
   createdWith: CreatedWith
-  /** Absent: it is connected to with the first use. */
+  /** When this is absent, the first use connects. */
   guest?: JoinedGuest
 }
 

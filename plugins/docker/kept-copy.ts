@@ -33,7 +33,7 @@ export const listCopies = (dataDirectory: string): string[] =>
 export const hasCopy = (dataDirectory: string, id: string): boolean =>
   isSafeId(id) && existsSync(directoryOf(dataDirectory, id))
 
-/** Throws when it is damaged. */
+/** Throws when the copy is damaged. */
 export async function readCopy(directory: string): Promise<KeptCopy> {
   const path = join(directory, 'container.json')
   const { createdWith: made, env, volumes } = objectOf(parseJson(await readFile(path, 'utf8'))) ?? {}

@@ -15,7 +15,7 @@ export const labels = {
 export interface CreatedWith {
   image: string
   limits: Limits
-  /** The engine's runtime that was asked for; undefined for the engine's default. */
+  /** The engine's runtime that the caller asked for. Undefined for the engine's default. */
   runtime?: string
   /** The engine holds it to its disk limit; else its server watches it. */
   hasQuota: boolean

@@ -100,7 +100,10 @@ async function containerChecks(dependencies: ContainerDependencies, image: strin
   }
 }
 
-/** A runtime beside the first, for sandboxes that name it or ask for its class: without it the others are made. */
+/**
+ * Checks a runtime besides the first one, for sandboxes that name it or ask for its class. When the check fails, the other sandboxes can
+ * still be made.
+ */
 async function furtherRuntime(dependencies: ContainerDependencies, image: string, runtime: string): Promise<Check[]> {
   const checks = await containerChecks(dependencies, image, runtime)
   const isOfRuntime = ({ name, ok, required }: Check) =>
@@ -111,7 +114,7 @@ async function furtherRuntime(dependencies: ContainerDependencies, image: string
       ...each,
       name: `runtime ${runtime}`,
       required: false,
-      // What it only has less of keeps no sandbox from being made.
+      // Only a failed check that is required keeps sandboxes of this class from being made.
       ...(required && { isolation: isolationOf(runtime) }),
     }))
 }

@@ -35,7 +35,7 @@ export async function redirectContainer({
     const create = () => engine.call('POST', '/containers/create', { query: { name }, body })
     await create().catch(async error => {
       if (!isConflict(error)) throw error
-      // A server that was killed may have left one.
+      // A server that was killed may have left such a container.
       await removeContainer(engine, name)
       await create()
     })
@@ -70,7 +70,7 @@ async function runToEnd(engine: DockerEngine, name: string): Promise<string> {
 
 export interface JoinedGuest {
   connection: GuestConnection
-  /** Why programs inside reach the server only by its proxy. Absent when they may connect to any address. */
+  /** The reason why programs inside reach the server only by its proxy. Absent when they may connect to any address. */
   onlyProxy?: string
 }
 
@@ -78,7 +78,7 @@ export interface JoinedGuest {
 export async function openNetwork(connection: GuestConnection): Promise<JoinedGuest> {
   try {
     await connection.listenForDirect()
-    // Only from here on the addresses that names get lead anywhere.
+    // Only from here on do the addresses that names get lead anywhere.
     connection.answerNames()
     return { connection }
   } catch (error) {

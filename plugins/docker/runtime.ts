@@ -6,7 +6,7 @@ import type { DockerEngine } from './engine.ts'
 /** Names by which engines know gVisor's runtime; `assertRuntime` checks that it is gVisor. */
 const gvisor = /^(runsc|gvisor)(?![a-z])/
 
-/** How a runtime of this name isolates. Undefined: the engine's own. */
+/** Returns how a runtime of this name isolates. Undefined stands for the engine's own runtime. */
 export const isolationOf = (runtime: string | undefined): Isolation =>
   runtime !== undefined && gvisor.test(runtime) ? 'gvisor' : 'container'
 
@@ -28,7 +28,7 @@ export function pickRuntime(
   throw new ApiError('invalid_request', `The runtime ${asked} is not one of this server's: ${list} (--docker-runtime).`)
 }
 
-/** The arguments with which an engine starts the runtime of this name. */
+/** Returns the arguments with which an engine starts the runtime of this name. */
 export async function findRuntimeArgs(engine: DockerEngine, name: string): Promise<string[]> {
   const { Runtimes } = objectOf(await engine.call('GET', '/info')) ?? {}
   const args = objectOf(objectOf(Runtimes)?.[name])?.runtimeArgs

@@ -80,7 +80,7 @@ const limited = (
   socketpair: [[is(0, 1)]],
   ioctl: isNone(1, typing).map(condition => [condition]),
   personality: personalities.map(persona => [is(0, persona)]),
-  // A limit is the guest's mark on what it starts: it is changed for process 1 alone.
+  // A limit is the guest's mark on the processes that it starts, so it may be changed for process 1 alone.
   setrlimit: limits.map(limit => [is(0, limit)]),
   // No other limit of process 1 is changed, by a thread's id either: without files or threads the guest cannot work.
   prlimit64: [

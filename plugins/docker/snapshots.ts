@@ -22,7 +22,7 @@ import { IMAGE_FILE, imageOf, snapshotDirectory, snapshotOf, snapshotsDirectory,
 
 const DRAFT_PREFIX = '.draft-'
 const loadInTurn = createKeyedLock()
-/** Names the data directory whose snapshot an image is. */
+/** The label that names the data directory to which a snapshot's image belongs. */
 const LABEL = 'threadbox.snapshot'
 
 export interface DockerSnapshots extends Snapshots {
@@ -133,7 +133,7 @@ const toConfig = ({ env }: KeptCopy, dataId: string) => ({
   Labels: { [LABEL]: dataId, [labels.environment]: '', [labels.createdWith]: '', [labels.data]: '' },
 })
 
-/** Returns false while something was made from the image. */
+/** Returns false while containers or snapshots were made from the image. */
 async function removeImage(engine: DockerEngine, image: string): Promise<boolean> {
   try {
     await engine.call('DELETE', `/images/${image}`)

@@ -53,7 +53,7 @@ export async function joinContainer(guestContainer: GuestContainer, withinMs: nu
   const { onDirect } = guestContainer.outlets
   const redirect = () =>
     isolationOf(guestContainer.runtime) === 'gvisor'
-      ? // The guest does it: the network is in gVisor's kernel, where no other container is.
+      ? // The guest redirects by itself: no other container can enter the network in gVisor's kernel.
         undefined
       : redirectContainer(guestContainer)
   // A caller's command runs once both are done.

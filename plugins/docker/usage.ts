@@ -3,7 +3,7 @@ import { objectOf } from '../../src/read/json.ts'
 import type { DockerEngine } from './engine.ts'
 
 const WITHIN_MS = 10_000
-/** The engine counts the files of a container one by one. */
+/** The engine counts the files of a container one by one, which takes long. */
 const DISK_EVERY_MS = 60_000
 
 /** Reads what a container uses now. Its disk is looked at once a minute at most, and not waited for. */

@@ -72,7 +72,7 @@ export function createE2bBackend(options: E2bOptions): Backend {
       spec.onProgress?.({ message: `starting a sandbox of the template ${wanted.template}` })
       try {
         const begun = await control.create(wanted)
-        // E2B keeps what was in memory too.
+        // E2B keeps the memory of a paused sandbox too.
         if (kept !== undefined) await control.pause(begun.sandboxId)
         const made = kept === undefined ? begun : await control.connect(begun.sandboxId, timeoutMs)
         const described = await control.describe(made.sandboxId)

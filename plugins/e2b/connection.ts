@@ -14,7 +14,7 @@ export interface Connected {
 export interface SandboxConnection {
   /** The commands and connections that are open. */
   readonly running: MarkedCommands
-  /** Whether the sandbox runs, as far as this server knows. */
+  /** True when the sandbox runs, as far as this server knows. */
   readonly isAttached: boolean
   /** Connects, which resumes a paused sandbox, and runs the action. The sandbox is not paused meanwhile. */
   use<T>(action: (connected: Connected) => Promise<T>): Promise<T>

@@ -4,7 +4,7 @@ import { type Connection, createControl } from './control.ts'
 import { createLabel } from './label.ts'
 import { findE2bSnapshot } from './snapshots.ts'
 
-/** What a backup keeps of sandboxes and snapshots on E2B: which ones they are there. Their files stay with E2B. */
+/** Keeps in a backup which sandboxes and snapshots these are at E2B. Their files stay with E2B. */
 export function e2bCopies(dataDirectory: string, connection: Connection): SandboxCopies {
   const label = createLabel(dataDirectory)
   const control = createControl(connection, () => label.get(), new AbortController().signal)

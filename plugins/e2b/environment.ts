@@ -11,7 +11,7 @@ import { spawnInside } from './spawn.ts'
 import { connectInside } from './tcp-over-stdio.ts'
 
 export interface E2bEnvironment extends Environment {
-  /** Whether the sandbox runs, as far as this server knows. */
+  /** True when the sandbox runs, as far as this server knows. */
   readonly isRunning: boolean
   /** Closes connections and timers. The sandbox goes on until its time is up, and is then paused. */
   release(): void

@@ -4,13 +4,13 @@ import { ApiError } from '../../src/errors.ts'
 import type { Snapshots } from '../../src/plugin-api/index.ts'
 import type { Control } from './control.ts'
 
-/** E2B's own names of snapshots, by ours. */
+/** Maps our ids of snapshots to E2B's names. */
 const pathOf = (dataDirectory: string, snapshotId: string): string => {
   if (!/^[A-Za-z0-9_-]{1,80}$/.test(snapshotId)) throw new Error('the id of the snapshot is not safe as a file name')
   return join(dataDirectory, 'e2b-snapshots', snapshotId)
 }
 
-/** A name at E2B, by which one is found whose answer was lost. */
+/** A name at E2B. A snapshot whose answer was lost is found by it. */
 const nameOf = (snapshotId: string) => snapshotId.replace(/^snap_/, 'threadbox-')
 
 /** Returns E2B's name of a snapshot. Throws not_found. */
@@ -20,7 +20,7 @@ export async function findE2bSnapshot(dataDirectory: string, snapshotId: string)
   })
 }
 
-/** Snapshots that E2B takes and keeps. `prepare` throws when E2B cannot be used. */
+/** Makes the snapshots that E2B takes and keeps. `prepare` throws when E2B cannot be used. */
 export const createE2bSnapshots = (
   dataDirectory: string,
   control: Pick<Control, 'find' | 'snapshot' | 'removeSnapshot'>,

@@ -5,14 +5,14 @@ import { findBase } from './find-base.ts'
 import { getEnvironmentPaths } from './host/layout.ts'
 import { unmarkSpare } from './host/spare-mark.ts'
 
-/** Makes a spare a sandbox's own. False when its base is another by now. */
+/** Makes a spare a sandbox's own. Returns false when its base has changed since. */
 export async function claimSpare(
   context: BackendContext,
   environment: KeptEnvironment,
   { id, base }: EnvironmentSpec,
 ): Promise<boolean> {
   const { host, spareBases } = context
-  // Before the base is looked at: of this and a removal of the base, one notices the other.
+  // The mark goes before the base is looked at: when a removal of the base comes in between, one of the two notices the other.
   unmarkSpare(getEnvironmentPaths(host.dataDirectory, id))
   return Bun.deepEquals(await findBase(context, base), spareBases.get(environment))
 }

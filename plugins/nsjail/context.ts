@@ -22,7 +22,7 @@ export interface BackendContext {
   removals: Map<string, Promise<void>>
   environments: Map<string, KeptEnvironment>
   snapshotHolds: SnapshotHolds
-  /** The bases from which spares were made. */
+  /** The bases that spares were made from. */
   spareBases: WeakMap<KeptEnvironment, FoundBase>
   findLimits(): Promise<AvailableLimits>
   outletsOf(environmentId: string): Outlets

@@ -67,7 +67,7 @@ export async function createEnvironment(context: BackendContext, spec: Environme
 }
 
 interface Origin extends SnapshotOrigin {
-  /** Undefined for a snapshot. */
+  /** The base as it was found. Undefined when the environment is made from a snapshot. */
   found?: FoundBase
 }
 

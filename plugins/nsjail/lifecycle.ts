@@ -20,12 +20,12 @@ export interface JailLifecycleOptions {
   record: EnvironmentRecord
   /** Controllers that cgroups limit here; replaced by those of the next start. */
   limited: Controller[]
-  /** As of its start. */
+  /** The values from the jail's start. */
   onlyProxy?: string
   /** Connects to its running jail, by the pid of nsjail. */
   join(nsjail: number): Promise<StartedJail>
   start(): Promise<StartedJail>
-  /** Its processes are gone; `rest` resolves when all of it is. */
+  /** Resolves when its processes are gone; `rest` resolves when all of it is gone. */
   onRemoved(removal: { rest: Promise<void> }): void
 }
 

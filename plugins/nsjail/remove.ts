@@ -33,13 +33,13 @@ export async function removeEnvironment(
 ): Promise<{ rest: Promise<void> }> {
   const { host, disks, removals } = context
   await untilThawed(paths)
-  // The disk would be unmounted with its last process, which would write data that nobody needs any more.
+  // The last process would unmount the disk, which would write data that nobody needs any more.
   const held = host.isRoot ? await holdMounts(paths) : undefined
   let trash: string | undefined
   try {
     await killJail(paths)
     if (host.isRoot) {
-      // Processes may be left without their nsjail, when something else has killed it.
+      // Processes may be left without their nsjail when something else has killed it.
       await emptyCgroups(paths.cgroup)
       closeStaging(paths)
     }

@@ -42,7 +42,7 @@ export async function runJail(
   const hostPaths = record.isHostBase ? hostDirectories() : []
   const below = staging.layers.map(toLayers)
   const lowers = [...below.map(layer => layer.upper), staging.base]
-  // The base at its own path: its clone has the ids of the jail.
+  // The base is checked at its own path, because its clone has the jail's ids.
   checkMountTargets([upper, ...lowers.slice(0, -1), record.base], ['/proc', '/dev', ...hostPaths])
   const { processes, diskMb } = record.limits
   const config = jailConfig({

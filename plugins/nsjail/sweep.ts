@@ -44,7 +44,7 @@ export async function sweepLeftovers(host: Host): Promise<void> {
   await mkdir(spare, { mode: 0o700 })
 }
 
-/** Goes on with the removals that a server did not end, one after the other. `removals` has them all at once. */
+/** Goes on with the removals that an earlier server did not end, one after the other. `removals` has all of them at once. */
 export async function resumeRemovals({ host, removals }: Pick<BackendContext, 'host' | 'removals'>): Promise<void> {
   const trash = trashDirectory(host.dataDirectory)
   let last = Promise.resolve()

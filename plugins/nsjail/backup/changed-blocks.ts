@@ -1,7 +1,7 @@
 /**
- * Functions of the shell that tell which parts of a block device are written while its image is copied, from the kernel's own trace:
- * `watch DEVICE` begins, as far as the kernel can, and `copy_changed IMAGE COPY` copies what was written since. Both fail where that
- * is not known for certain, as when there was more than the trace has room for. Only root can; `unwatch` ends it.
+ * Shell functions that find out which parts of a block device are written while its image is copied, from the kernel's own trace: `watch
+ * DEVICE` begins, if the kernel can, and `copy_changed IMAGE COPY` copies what was written since. Both fail when that is not known for
+ * certain, as when the trace had no room for all events. Only root can use them; `unwatch` ends the watch.
  */
 export const changedBlocks = `
 tracing=

@@ -24,7 +24,7 @@ export const nsjailCopies = (dataDirectory: string): SandboxCopies => ({
     const paths = getSnapshotPaths(dataDirectory, id)
     if (!existsSync(paths.record)) throw new Error('it is being removed')
     await mkdir(to, { mode: 0o700 })
-    // Nothing in there changes; but the snapshot may be removed meanwhile.
+    // A snapshot's files do not change, but it may be removed meanwhile.
     await link(paths.record, join(to, 'meta.json'))
     if (existsSync(paths.image)) await link(paths.image, join(to, 'disk.img'))
     else await packTree(paths.diskDirectory, join(to, 'box.tar'))

@@ -4,7 +4,7 @@ import { tailOf } from '../host/stderr.ts'
 import { changedBlocks } from './changed-blocks.ts'
 
 export type Freeze = {
-  /** A file that is there while something is frozen, with the pid of the program that ends it. */
+  /** This file exists while something is frozen. It has the pid of the program that ends the freeze. */
   mark: string
 } /** `device`: the loop device that has the image. */ & (
   | { mount: Descriptor; copy?: { from: string; to: string; device: string } }
@@ -17,7 +17,7 @@ const COPIED_BEFORE_BLOCKS = 32_768
 
 const LONGEST_WAIT_MS = 5000
 
-/** Of two programs one gets the mark. Times are in nanoseconds. */
+/** When two programs want the mark, one of them gets it. Times are in nanoseconds. */
 const common = `
 trap '' HUP INT TERM PIPE
 take() { ( set -C; echo $$ >"$1" ) 2>/dev/null || { echo 'it is being copied by another backup' >&2; exit 3; }; }
@@ -50,10 +50,10 @@ exit $status
 
 /**
  * $1: mark, $2: directory, $3: archive or nothing, $4: pid namespace or nothing, $5: `tree` for a directory as $3. As root of a
- * namespace an ordinary user can read all that belongs to it. A stopped process starts no other, but on a busy machine one ends
- * its call first, such as a write: each thread must have stopped. One that waits for a child of vfork never does; it stays within
- * the kernel until its child goes on, so it counts as stopped. Where the kernel does not tell what threads wait for, the copy
- * begins after LONGEST_WAIT_MS. What overlays keep in their work directories is theirs alone.
+ * namespace an ordinary user can read all that belongs to it. A stopped process starts no other, but on a busy machine a
+ * process ends its call first, such as a write: each thread must have stopped. A thread that waits for a child of vfork never stops; it
+ * stays within the kernel until its child goes on, so it counts as stopped. Where the kernel does not tell what threads wait for, the copy
+ * begins after LONGEST_WAIT_MS. The work directories of overlays are not copied.
  */
 const freezeProcesses = `${common}
 # A thread that waits for a child of vfork is in the first function, or in its caller where the compiler made one of both.
@@ -112,7 +112,7 @@ export async function runFreezer(freeze: Freeze): Promise<number> {
   })
   const [output, problems, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   if (code === 0) return Number(output) || 0
-  // The program itself was killed, as by a system that is short of memory.
+  // The program itself was killed, for example because the system is short of memory.
   if (child.signalCode !== null && ('copy' in freeze || 'pack' in freeze)) {
     const { mark } = freeze
     await runFreezer('mount' in freeze ? { mark, mount: freeze.mount } : { mark, processes: freeze.processes })

@@ -14,16 +14,16 @@ import { runFreezer } from './freezer.ts'
 const ATTEMPTS = 5
 const MARK = 'frozen'
 
-/** How a snapshot was taken. */
+/** Says how a snapshot was taken. */
 export interface Snapshot {
-  /** How long what runs inside could not write. 0: it did not run. */
+  /** How long programs inside could not write. 0 means that none ran. */
   frozenMs: number
 }
 
 /**
- * Copies all that a sandbox is, as of one moment, into a new directory `to`: `meta.json`, and `disk.img` or `box.tar`, which
- * `asTree` makes the directory `box`. What runs inside is frozen meanwhile: of an image its file system, else its processes. A server may run: its stops and removals wait, and a
- * start is noticed. Throws not_found when there is no such sandbox.
+ * Copies a whole sandbox, as of one moment, into a new directory `to`: `meta.json`, and `disk.img` or `box.tar`. With `asTree` the
+ * directory `box` replaces the archive. Meanwhile an image's file system is frozen, or without an image the processes are. A server
+ * may run: its stops and removals wait, and the copy notices a start. Throws not_found when there is no such sandbox.
  */
 export async function takeSnapshot(
   dataDirectory: string,
@@ -53,7 +53,7 @@ async function copyImage(paths: EnvironmentPaths, copy: string): Promise<number>
       if (frozenMs !== undefined) return frozenMs
     } else {
       await runProgram(['cp', '--reflink=auto', '--', image, copy], 0)
-      // A mount changes the image, also one that has ended.
+      // A mount changes the image, even when it has ended.
       if (findDevice(image) === undefined && stampOf(image) === before) return 0
     }
     if (attempt === ATTEMPTS) throw new Error('it starts and stops too often for a snapshot')
@@ -61,7 +61,7 @@ async function copyImage(paths: EnvironmentPaths, copy: string): Promise<number>
   }
 }
 
-/** Undefined when the device has let go of the image. */
+/** Undefined once the device has let go of the image. */
 async function copyMounted(paths: EnvironmentPaths, device: string, copy: string): Promise<number | undefined> {
   const { image } = paths
   const mount = openMount(device)
@@ -75,7 +75,7 @@ async function copyMounted(paths: EnvironmentPaths, device: string, copy: string
   }
 }
 
-/** Another mount of a file system that is mounted. Undefined when it is so no more. */
+/** Opens another mount of a mounted file system. Undefined when the file system is no longer mounted. */
 function openMount(device: string) {
   try {
     return mountExt4(`/dev/${device}`)
@@ -87,15 +87,15 @@ function openMount(device: string) {
 
 const POLL_MS = 10
 
-/** Resolves when no backup copies the sandbox. What a killed one has left frozen goes on. */
+/** Resolves when no backup copies the sandbox. Thaws a sandbox that a killed backup has left frozen. */
 export async function untilThawed(paths: EnvironmentPaths): Promise<void> {
   while (await isCopied(paths)) await Bun.sleep(POLL_MS)
 }
 
-/** True while a backup copies the sandbox. Lets what a killed one has left frozen go on. */
+/** True while a backup copies the sandbox. Thaws a sandbox that a killed backup has left frozen. */
 export async function isCopied(paths: EnvironmentPaths): Promise<boolean> {
   const mark = join(paths.directory, MARK)
-  // The usual case, without an exception.
+  // This is the usual case, so it costs no exception.
   if (!existsSync(mark)) return false
   const read = async () => (await readFile(mark, 'utf8').catch(() => '')).trim()
   const pid = (await read()) || (await Bun.sleep(POLL_MS).then(read))
@@ -126,7 +126,7 @@ async function copyBox(paths: EnvironmentPaths, { to, asTree }: { to: string; as
   }
 }
 
-/** The pid namespace of a jail, as /proc names it. Empty when it does not run. */
+/** The pid namespace of a jail by its name in /proc. The text is empty when the jail does not run. */
 async function findNamespace(paths: EnvironmentPaths): Promise<string> {
   const nsjail = await findJail(paths)
   const [child] = nsjail === undefined ? [] : await listChildren(nsjail)

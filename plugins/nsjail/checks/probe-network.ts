@@ -4,7 +4,7 @@ import { redirect } from '../jail/direct-listener.ts'
 
 const WITHIN_MS = 5000
 
-/** Redirects a network that is made for it, and is gone afterwards. Throws what the kernel lacks. */
+/** Redirects a network that is made for this check, and removes it. Throws an error that says what the kernel lacks. */
 export function tryRedirect(): void {
   const network = makeNetwork()
   try {
@@ -14,6 +14,6 @@ export function tryRedirect(): void {
   }
 }
 
-/** The same in a jail, whose networks its server may change. Takes as long as a program's start. Rejects with what the kernel lacks. */
+/** Redirects the network of a jail, which its server may change. Takes as long as a program's start. Rejects with what the kernel lacks. */
 export const tryRedirectInJail = (nsjail: string, executable: string): Promise<unknown> =>
   runProgram([nsjail, '-Mo', '-Q', '--chroot', '/', '--keep_caps', '--', executable, 'guest', 'redirect'], WITHIN_MS)

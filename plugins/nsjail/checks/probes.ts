@@ -146,7 +146,7 @@ async function cgroupCheck({ isRoot, dataDirectory }: Host): Promise<Check> {
 async function networkCheck(host: Host, executable: string, nsjailPath?: string): Promise<Check> {
   const name = 'transparent network'
   const problem = await findProblem(async () => {
-    // Root of a container may not change every network, but those of the jails that it makes.
+    // Root in a container may not change every network, but it may change the networks of jails that it makes.
     if (host.isRoot && (await findProblem(async () => tryRedirect())) === undefined) return
     await tryRedirectInJail(await getNsjail(host.dataDirectory, nsjailPath), executable)
   })

@@ -31,7 +31,7 @@ async function through(
   packed: AsyncIterable<Uint8Array>,
   unpacker: 'createGunzip' | 'createZstdDecompress',
 ): Promise<AsyncIterable<Uint8Array>> {
-  // Loaded at the first use: a server starts without them.
+  // The module is loaded at its first use, so that servers start faster.
   const [{ pipeline, Readable }, zlib] = await Promise.all([import('node:stream'), import('node:zlib')])
   // Errors surface to the consumer of the stream.
   return pipeline(Readable.from(packed), zlib[unpacker](), () => {})

@@ -11,7 +11,7 @@ import { type LayersSpec, type Owner, ownLayers, planLayers, toLayers } from './
 
 const RELEASED_WITHIN_MS = 5000
 const RELEASED_POLL_MS = 2
-/** Templates that are kept, each for a base and a size: they are some hundred KB of memory. */
+/** The number of templates that are kept, each for a base and a size. Each takes some hundred KB of memory. */
 const MAX_TEMPLATES = 4
 
 /** A disk that no jail has used, mounted but nowhere in the tree. */
@@ -37,13 +37,13 @@ export interface Disks {
   mount(image: string): Promise<Descriptor>
   /** Waits until no loop device has the image, which is as soon as its last mount is gone. False when one keeps it. */
   released(image: string): Promise<boolean>
-  /** An image has another path now. */
+  /** Tells that an image has moved to another path. */
   moved(image: string, to: string): void
 }
 
 export function createDisks(host: Host): Disks {
   const templates = new Map<string, Promise<DiskTemplate>>()
-  /** The loop devices that images were given to here. */
+  /** The loop devices that this process has given to images. */
   const devices = new Map<string, string>()
   const directory = preparedDisksDirectory(host.dataDirectory)
 
@@ -72,7 +72,7 @@ export function createDisks(host: Host): Disks {
   }
 
   const released = async (image: string): Promise<boolean> => {
-    // Of an image that was not mounted here, an earlier server's jail or an operator may have made a device.
+    // For an image that was not mounted here, an earlier server's jail or an operator may have made a device.
     const device = devices.get(image) ?? listLoopDevices().find(name => readImageOf(name) === image)
     if (device === undefined) return true
     const deadline = performance.now() + RELEASED_WITHIN_MS
@@ -95,7 +95,7 @@ export function createDisks(host: Host): Disks {
         mounted = await mount(image)
         const disk = `/proc/self/fd/${mounted.number}`
         ownLayers(disk, plan, owner)
-        // With the last change, the journal writes those before it.
+        // The journal writes earlier changes together with the last one.
         await syncPath(toLayers(disk).upper)
         return { image, mount: mounted }
       } catch (error) {

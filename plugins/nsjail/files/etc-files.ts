@@ -15,7 +15,7 @@ interface GeneratedFile {
 export const plainFiles: Readonly<Record<string, string>> = {
   'etc/hostname': `${HOSTNAME}\n`,
   'etc/hosts': `127.0.0.1 localhost ${HOSTNAME}\n::1 localhost\n`,
-  // The guest listens there. Names are complete: nothing is searched for.
+  // The guest listens at this address. Names are complete, so no search domain is needed.
   'etc/resolv.conf': 'nameserver 127.0.0.1\noptions edns0\n',
   'etc/nsswitch.conf':
     'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n',

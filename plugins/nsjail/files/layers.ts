@@ -57,7 +57,7 @@ export interface LayerEntry {
 export interface LayersSpec {
   base: string
   isHostBase: boolean
-  /** It lies on layers that have all of it already. */
+  /** The disk lies on layers that have all of these already. */
   hasLayers?: boolean
 }
 
@@ -81,7 +81,7 @@ export function planLayers({ base, isHostBase, hasLayers = false }: LayersSpec):
   }
   for (const path of rootFiles) {
     const kind = findStats(join(base, path))
-    // That of a base names the resolvers of the machine where it was made, or is a link to nowhere.
+    // A base's own file names the resolvers of the machine where the base was made, or is a link to a missing file.
     const isReplaced = path === RESOLVERS && !isHostBase && !kind?.isDirectory()
     if (hasLinkAbove(base, path) || (kind && !isReplaced && (kind.size > 0 || !kind.isFile()))) continue
     const parent = path.slice(0, path.lastIndexOf('/'))
@@ -98,7 +98,7 @@ export function makeLayers(disk: string, plan: readonly LayerEntry[]): void {
     const target = join(disk, path)
     if (content === undefined) mkdirSync(target, { mode })
     else writeFileSync(target, content, { mode, flag: 'wx' })
-    // The call before obeys the server's umask; this does not.
+    // mkdir obeys the server's umask; chmod does not.
     chmodSync(target, mode)
   }
 }

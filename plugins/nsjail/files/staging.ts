@@ -42,7 +42,7 @@ export function openStaging(
   }
   const below = (name: string) => join(paths.staging, name)
   const directories = { base: below('base'), disk: below('disk'), guest: below('guest'), empty: below('empty') }
-  // Many of them are to fit into the options of one mount.
+  // The paths must be short, so that many of them fit into the options of one mount.
   const layers = Array.from({ length: layerCount }, (_, index) => below(`${index}`))
   for (const path of [...Object.values(directories), ...layers]) mkdirSync(path, { mode: 0o755 })
   const bootId = writeBootId(below('boot_id'))

@@ -24,7 +24,7 @@ const VERSION_CHARS = 16
  */
 export async function installEmbedded(dataDirectory: string, from = source): Promise<string | undefined> {
   if (!existsSync(join(from, executable))) return undefined
-  // What is embedded is not read at each start: it would stay in memory.
+  // A start does not read the embedded files: they would stay in memory.
   const version = (await readFile(join(from, 'sha256'), 'utf8')).slice(0, VERSION_CHARS)
   const directory = join(dataDirectory, 'nsjail', version)
   if (!(await isWhole(directory))) {

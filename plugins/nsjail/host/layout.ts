@@ -11,7 +11,7 @@ export interface Host {
   uid: number
   gid: number
   diskSpace?: DiskSpace | undefined
-  /** How many snapshots may lie below each other. */
+  /** The greatest number of snapshots that may lie below each other. */
   maxLayers: number
   log(line: string): void
 }
@@ -24,10 +24,10 @@ export interface EnvironmentPaths {
   socket: string
   config: string
   log: string
-  /** The pid of nsjail, and the `key`. */
+  /** This file has the pid of nsjail, and the `key`. */
   pid: string
   key: string
-  /** There while it is a spare. */
+  /** This file exists while the environment is a spare. */
   spare: string
   cgroup: string
   /** File system image that is the environment's disk, if images can be mounted here. */
@@ -62,7 +62,7 @@ export function realDataDirectory(path: string): string {
 export const sandboxesDirectory = (dataDirectory: string) => join(dataDirectory, 'sandboxes')
 export const trashDirectory = (dataDirectory: string) => join(dataDirectory, 'trash')
 
-/** Name in the trash of what an environment was. */
+/** The name in the trash for an environment's files. */
 export const newTrashName = (id: string) => `${id}.${crypto.randomUUID()}`
 export const environmentOfTrash = (name: string) => name.split('.')[0] ?? ''
 
@@ -71,12 +71,12 @@ export const preparedDisksDirectory = (dataDirectory: string) => join(dataDirect
 export const hostBaseDirectory = (dataDirectory: string) => join(dataDirectory, 'base')
 export const namedBasesDirectory = (dataDirectory: string) => join(dataDirectory, 'bases')
 
-/** Where the files of a snapshot are. Nothing in there changes once it is there. */
+/** The directory with the files of a snapshot. Nothing in it changes once it is there. */
 export interface SnapshotPaths {
   id: string
   directory: string
   record: string
-  /** The disk, as an image or as a directory. */
+  /** The disk, which is an image or a directory. */
   image: string
   diskDirectory: string
 }

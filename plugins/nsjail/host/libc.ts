@@ -51,5 +51,5 @@ export function checked(call: string, result: number | bigint): number {
   throw new LinuxError(call, code)
 }
 
-/** A string as C has it. */
+/** Returns a string in C's form. */
 export const text = (value: string): Buffer => Buffer.from(`${value}\0`)

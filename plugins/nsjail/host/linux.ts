@@ -101,7 +101,7 @@ export function mountExt4(device: string, { readOnly = false }: Pick<CloneOption
   }
 }
 
-/** What the kernel says about the last call that failed, for a line. */
+/** Returns what the kernel says about the last call that failed, as one line. */
 function readProblem(context: Descriptor): string {
   const line = Buffer.alloc(LOG_BYTES)
   try {

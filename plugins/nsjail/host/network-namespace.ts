@@ -35,7 +35,7 @@ function openLibc() {
     poll: { args: [pointer, u64, i32], returns: i32 },
     fcntl: { args: [i32, i32, i32], returns: i32 },
   })
-  // Open for as long as this process: the way back into its own network.
+  // This stays open as long as this process: it is the way back into the process's own network.
   return { ...symbols, own: openSync('/proc/self/ns/net', 'r') }
 }
 
@@ -79,7 +79,7 @@ export function connectInside(network: Descriptor, host: string, port: number): 
   const socket = openSocket(network, AF_INET, SOCK_STREAM)
   const address = addressOf(host, port)
   const { connect, poll } = libc()
-  // It does not block: what it gives is that it has begun.
+  // The socket does not block, so that `connect` only says that the connection has begun.
   connect(socket.number, ptr(address), address.byteLength)
   const state = new DataView(new ArrayBuffer(8))
   state.setInt32(0, socket.number, true)
@@ -89,7 +89,7 @@ export function connectInside(network: Descriptor, host: string, port: number): 
   return undefined
 }
 
-/** As the kernel has an IPv4 address, or `::1`. */
+/** Returns an IPv4 address, or `::1`, in the kernel's form. */
 const addressOf = (host: string, port: number): Uint8Array =>
   host === '::1'
     ? Uint8Array.of(AF_INET6, 0, port >> 8, port, ...Array<number>(19).fill(0), 1, 0, 0, 0, 0)
@@ -109,7 +109,7 @@ export function makeNetwork(): Descriptor {
   return ownDescriptor(made)
 }
 
-/** A second number for the same open socket. */
+/** Returns a second descriptor for the same open socket. */
 export const duplicate = (socket: Descriptor): number => checked('dup', libc().fcntl(socket.number, F_DUPFD_CLOEXEC, 0))
 
 /** Makes a socket inside a namespace: it stays there, wherever its owner is. */
@@ -118,7 +118,7 @@ function openSocket(network: Descriptor, family: number, type: number, protocol 
   checked('setns', setns(network.number, CLONE_NEWNET))
   // Nothing but this call runs while the thread is inside.
   const made = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol)
-  // A server that stayed in a sandbox's network would serve and dial there.
+  // A server that stayed in a sandbox's network would listen and connect there.
   if (setns(own, CLONE_NEWNET) !== 0) process.abort()
   return ownDescriptor(checked('socket', made))
 }

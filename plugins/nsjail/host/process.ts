@@ -37,7 +37,7 @@ export function hasEnded(process: Descriptor): boolean {
     try {
       return checked('poll', libc().poll(ptr(poll), 1, 0)) > 0
     } catch (error) {
-      // A signal came, such as those by which Bun's garbage collector stops threads.
+      // A signal interrupted the wait, such as those by which Bun's garbage collector stops threads.
       if (!(error instanceof LinuxError && error.code === 'EINTR')) throw error
     }
   }
@@ -49,7 +49,7 @@ export function pendingBytes(descriptor: number): number {
   return libc().ioctl(descriptor, FIONREAD, ptr(count)) === 0 ? (count[0] ?? 0) : 0
 }
 
-/** Lets more bytes wait in a pipe: each side has to be called less often. Does nothing when Linux does not allow it. */
+/** Lets more bytes wait in a pipe, so that each side is called less often. Nothing changes when Linux does not allow it. */
 export function widenPipe(descriptor: number): void {
   libc().fcntl(descriptor, F_SETPIPE_SZ, WIDE_PIPE_BYTES)
 }

@@ -11,7 +11,7 @@ import { isUserIdRange, type UserIdRange } from './user-ids.ts'
 /** A snapshot whose files lie below what an environment has written. */
 export interface Layer {
   snapshotId: string
-  /** The user ids that own its files. Undefined when an ordinary user's server took it. */
+  /** The user ids that own its files. Undefined when the server of an ordinary user took the snapshot. */
   userIdRange?: UserIdRange
 }
 
@@ -30,7 +30,7 @@ export interface EnvironmentRecord {
   layers: readonly Layer[]
 }
 
-/** Where a record is: an environment's, or a snapshot's. */
+/** The place of an environment's or a snapshot's record. */
 type RecordPaths = Pick<EnvironmentPaths, 'id' | 'directory' | 'record'>
 
 const VERSION = 1

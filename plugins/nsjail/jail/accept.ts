@@ -6,7 +6,7 @@ import { duplicate } from '../host/network-namespace.ts'
 /** Connections that are taken in one turn of the event loop: Bun accepts for as long as programs connect. */
 const MAX_PER_TURN = 64
 const PAUSE_MS = 5
-/** Until it is tried again to listen, when there was no free descriptor for it. */
+/** How long to wait before listening again, when there was no free descriptor. */
 const RETRY_MS = 100
 
 /**
@@ -50,7 +50,7 @@ export function acceptFrom(
     current.listen({ fd: number })
     server = current
   }
-  /** Connections wait meanwhile at the socket, which stays. */
+  /** New connections wait meanwhile at the socket, which stays open. */
   const openIn = (ms: number) => {
     clearTimeout(pause)
     pause = setTimeout(() => {

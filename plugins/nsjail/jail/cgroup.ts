@@ -34,7 +34,7 @@ export interface Cgroups {
 /** Whether all controllers have one tree (version 2), or one tree each (version 1). */
 const isUnified = () => existsSync(join(ROOT, 'cgroup.controllers'))
 
-/** Where a controller keeps the cgroup of this id. */
+/** Returns where a controller keeps the cgroup of this id. */
 export const cgroupDirectory = (controller: Controller, id: string) =>
   isUnified() ? join(ROOT, PARENT, id) : join(ROOT, controller, PARENT, id)
 

@@ -19,7 +19,7 @@ export interface IdMapping {
 
 export interface JailSpec {
   ids: IdMapping
-  /** Host directories: the root's layers, of those below the uppermost first, and the guest's files. */
+  /** Host directories. `lowers` are the layers below the writable one, the uppermost first; `guest` has the guest's files. */
   lowers: readonly string[]
   upper: string
   work: string
@@ -39,7 +39,7 @@ export interface JailSpec {
   /** Number of processes for commands; the guest keeps the rest of the limit for its threads. */
   processes?: number
   fileSizeMb?: number
-  /** The server listens at the proxy's address inside, not the guest. */
+  /** True when the server, and not the guest, listens at the proxy's address inside. */
   serverListens?: boolean
   command: readonly string[]
 }
@@ -64,7 +64,7 @@ export const devices = [
 /** Files of /proc that reveal the host. Not every kernel has each of them. */
 const masked = ['/proc/keys', '/proc/cmdline', '/proc/config.gz']
 
-/** Programs that keep something until the next boot compare it: what they had in memory is gone with each start of the jail. */
+/** Programs compare this id for data that they keep until the next boot: each start of the jail clears what they had in memory. */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 /** The kernel allows a few thousand for all jails together. */

@@ -19,7 +19,7 @@ export interface GuestToDial {
 
 export interface DialledGuest {
   connection: GuestConnection
-  /** Why programs inside reach the server by its proxy alone. Absent: they may connect to any address. */
+  /** The reason why programs inside reach the server only by its proxy. Absent when they may connect to any address. */
   onlyProxy?: string
 }
 
@@ -36,7 +36,7 @@ export async function dialGuest(guest: GuestToDial, timeoutMs: number): Promise<
     })
     if (host.isRoot) takeProxy(connection, guest)
     const onlyProxy = await takeDirect(connection, guest)
-    // Only with that do the addresses that names have lead anywhere.
+    // Only with the redirection do the addresses that names have lead anywhere.
     if (onlyProxy === undefined) connection.answerNames()
     return { connection, ...(onlyProxy !== undefined && { onlyProxy }) }
   } catch (error) {
@@ -47,7 +47,7 @@ export async function dialGuest(guest: GuestToDial, timeoutMs: number): Promise<
   }
 }
 
-/** The guest listens where this server may not, or where one of an earlier version does already. */
+/** The guest listens where this server may not listen, or where a guest of an earlier version listens already. */
 function takeProxy(connection: GuestConnection, { nsjail, outlets }: GuestToDial): void {
   try {
     const listener = listenForProxy(nsjail, outlets.onProxy)
@@ -57,7 +57,7 @@ function takeProxy(connection: GuestConnection, { nsjail, outlets }: GuestToDial
   }
 }
 
-/** The guest listens where this server may not. Gives the reason where neither is possible. */
+/** The guest listens where this server may not listen. Returns the reason when neither is possible. */
 async function takeDirect(connection: GuestConnection, guest: GuestToDial): Promise<string | undefined> {
   if (!guest.outlets.onDirect) return 'nobody takes it'
   if (guest.host.isRoot && listensFor(connection, guest, guest.outlets.onDirect)) return undefined

@@ -41,7 +41,7 @@ function listenAt(network: Descriptor, host: string, version: 4 | 6, onDirect: O
     const take = (socket: Socket, signal: AbortSignal) => {
       const number = numberOf(socket)
       const destination = number === undefined ? undefined : destinationOf(number, version)
-      // The program has connected to this port itself, and would be led back here without end.
+      // The program has connected to this port itself, and its connection would come back here without end.
       if (!destination || isOwnAddress(destination.address)) socket.resetAndDestroy()
       else onDirect(socket, destination, signal)
     }
@@ -52,7 +52,7 @@ function listenAt(network: Descriptor, host: string, version: 4 | 6, onDirect: O
   }
 }
 
-/** Bun tells the descriptor of an open socket in a field that Node has too. */
+/** Bun has the descriptor of an open socket in a field that Node has too. */
 function numberOf(socket: Socket): number | undefined {
   const handle = '_handle' in socket ? socket._handle : undefined
   return isObject(handle) && typeof handle.fd === 'number' && handle.fd >= 0 ? handle.fd : undefined
@@ -81,7 +81,7 @@ export async function redirectToGuest(connection: GuestConnection): Promise<void
   }
 }
 
-/** Throws as `listenForDirect`. */
+/** Throws as `listenForDirect` does. */
 export function redirect(network: Descriptor): void {
   const opened: Descriptor[] = []
   const open = (protocol: number) => {
@@ -92,7 +92,7 @@ export function redirect(network: Descriptor): void {
   try {
     redirectNetwork({ netfilter: open(NETLINK_NETFILTER), route: open(NETLINK_ROUTE) })
   } finally {
-    // Where rules were replaced, the kernel waits at this: not on the event loop.
+    // Where rules were replaced, the kernel waits in this call, so it must not run on the event loop.
     for (const { number } of opened) close(number, () => {})
   }
 }

@@ -12,10 +12,10 @@ export function openGuestDescriptors(nsjail: number): GuestDescriptors | undefin
   try {
     const pid = findGuest(nsjail)
     guest = openProcess(pid)
-    // The guest may have ended before it was opened, and its pid have become another's.
+    // The guest may have ended before this process opened it, and its pid may have become another process's.
     if (findGuest(nsjail) !== pid) throw new Error('the guest has ended')
     const opened = guest
-    // Every guest has a standard input: whether it can be copied is found out here, once.
+    // Every guest has a standard input, so that copying it shows once whether descriptors can be copied.
     copyDescriptor(opened, 0).close()
     return {
       take: number => copyDescriptor(opened, number),

@@ -7,19 +7,19 @@ import { findGuest } from './guest-descriptors.ts'
 export function openNetworkOf(nsjail: number): Descriptor {
   const guest = findGuest(nsjail)
   const network = openNetwork(guest)
-  // The guest may have ended before, and its pid have become another's.
+  // The guest may have ended before, and its pid may have become another process's.
   if (findGuest(nsjail) === guest) return network
   network.close()
   throw new Error('the guest has ended')
 }
 
-/** Connects to a server on a jail's loopback, from here. Undefined when it does not succeed at once, for whatever reason. */
+/** Connects from this process to a server on a jail's loopback. Undefined when it does not succeed at once, for whatever reason. */
 export function connectToJail(nsjail: number, port: number): Socket | undefined {
   let network: Descriptor | undefined
   try {
     network = openNetworkOf(nsjail)
     const socket = connectInside(network, '127.0.0.1', port)
-    // Bun takes the open socket; its types know a socket by its address alone.
+    // Bun takes the open socket; its types know only sockets with an address.
     return socket && connect(Object.assign({ port, allowHalfOpen: true }, { fd: socket.number }))
   } catch {
     return undefined

@@ -11,7 +11,7 @@ const DEAD_WITHIN_MS = 10_000
 const KILL_NSJAIL_AFTER_MS = 1000
 const POLL_MS = 1
 
-/** Stands in the file of the pid while a jail is launched, and still does when the server dies in that moment. */
+/** The pid file has this while a jail is launched, and keeps it when the server dies in that moment. */
 const LAUNCHING = 'launching'
 
 /** A jail must not inherit the server's OOM score, above all not its protection. */

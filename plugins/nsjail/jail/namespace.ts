@@ -7,11 +7,11 @@ import { IDS_PER_JAIL } from '../host/user-ids.ts'
 const CLONE_VM = 0x100
 const CLONE_VFORK = 0x4000
 const CLONE_NEWUSER = 0x10000000
-/** Waits also for a child that sends no signal at its end. */
+/** This flag also waits for a child that sends no signal at its end. */
 const WALL = 0x40000000
 const STACK_BYTES = 16_384
 
-/** The kernel wants the stack's end on a line of 16 bytes. */
+/** The kernel wants the stack's end at a multiple of 16 bytes. */
 const ALIGNMENT = 16
 
 /**

@@ -5,7 +5,7 @@ import type { EnvironmentPaths } from '../host/layout.ts'
 import { type Controller, cgroupDirectory } from './cgroup.ts'
 import { findJail, listChildren } from './jail.ts'
 
-/** The unit of times in /proc, on every Linux. */
+/** The unit of times in /proc, which is the same on every Linux. */
 const TICK_MS = 10
 
 /** Reads what a jail uses now from its cgroups and its disk. Empty when it does not run. */
@@ -37,7 +37,7 @@ function numberIn(text: string | undefined, name?: string): number | undefined {
   return line === undefined || !Number.isFinite(number) ? undefined : number
 }
 
-/** Without what the kernel keeps of files and gives back when memory is short. */
+/** Memory without the file cache, which the kernel gives back when memory is short. */
 async function readMemory(id: string): Promise<number | undefined> {
   const [current, former, stat] = await Promise.all([
     read('memory', id, 'memory.current'),
@@ -49,7 +49,7 @@ async function readMemory(id: string): Promise<number | undefined> {
   return used === undefined ? undefined : Math.max(0, used - kept)
 }
 
-/** A tree of cgroups of version 1 may count the time elsewhere: then it is that of the processes and of those they waited for. */
+/** A tree of cgroups of version 1 may count the time elsewhere. Then this sums up the processes and those that they waited for. */
 async function readCpu(id: string): Promise<number | undefined> {
   const microseconds = numberIn(await read('cpu', id, 'cpu.stat'), 'usage_usec')
   if (microseconds !== undefined) return microseconds / 1000

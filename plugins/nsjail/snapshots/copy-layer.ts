@@ -6,7 +6,7 @@ import { runProgram } from '../host/run-program.ts'
 import { getFirstId } from '../host/user-ids.ts'
 import { findLayerDirectory, openLayer } from './layer.ts'
 
-/** $1: the disk of a snapshot, $2: a new disk. With whiteouts, and what says that a directory hides those below. */
+/** `$1` is the disk of a snapshot, `$2` a new disk. The copy has whiteouts, and the marks by which a directory hides those below. */
 const copyBoth = 'for layer in upper local; do cp -aT -- "$1/$layer" "$2/$layer" || exit 1; done'
 
 export interface CopiedLayer {

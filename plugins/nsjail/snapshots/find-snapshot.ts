@@ -11,18 +11,18 @@ export interface SnapshotOrigin {
   copied?: Layer
 }
 
-/** How long the options of one mount, which name all layers, may be: at most a page. */
+/** The options of one mount, which name all layers, may be this long: at most a page. */
 const OPTION_BYTES = 3800
 
-/** How many layers an environment may have. Those of an ordinary user are named by their paths in the data directory. */
+/** The greatest number of layers of an environment. For an ordinary user, the mount names layers by their paths in the data directory. */
 function findMost({ isRoot, dataDirectory, maxLayers }: Host): number {
   if (isRoot) return maxLayers
   const bytes = Buffer.byteLength(`${snapshotsDirectory(dataDirectory)}/snap_${crypto.randomUUID()}/box/upper:`)
-  // Three more paths are the base, the upper directory and the work directory.
+  // The base, the upper directory and the work directory are three more paths.
   return Math.max(1, Math.min(maxLayers, Math.floor(OPTION_BYTES / bytes) - 3))
 }
 
-/** Whether the files of a snapshot with so many layers of its own are copied for each environment that is made of it. */
+/** True when a snapshot with this many layers is copied for each environment that is made of it. */
 export const isCopied = (host: Host, layerCount: number): boolean => layerCount + 1 > findMost(host)
 
 /** Throws not_found when there is no such snapshot. */

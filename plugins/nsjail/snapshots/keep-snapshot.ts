@@ -72,11 +72,11 @@ async function assertRoom({ diskSpace }: Host, { image, diskDirectory }: { image
   if (state.freeMb - neededMb < state.reserveMb) throw noSpace(state)
 }
 
-/** What a file or a directory takes on the disk. */
+/** Returns how much a file or a directory takes on the disk. */
 async function bytesOf(path: string): Promise<number> {
   const { blocks } = await stat(path)
   if (!path.endsWith('box')) return blocks * BLOCK_BYTES
-  // du fails where it may not look, and prints the sum nevertheless.
+  // du fails where it may not look, and still prints the sum.
   const output = await runProgram(['sh', '-c', 'du -skx -- "$1" 2>/dev/null; true', 'sh', path], 0)
   return (Number.parseInt(output, 10) || 0) * 1024
 }

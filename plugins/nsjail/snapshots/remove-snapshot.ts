@@ -14,7 +14,7 @@ import {
 import { readRecord } from '../host/record.ts'
 import { eraseFiles } from '../remove.ts'
 
-/** Removes a snapshot. False while something is made of it: what it has stays then. */
+/** Removes a snapshot. Returns false while something is made of it: its files stay then. */
 export async function removeSnapshot(
   { host, snapshotHolds }: Pick<BackendContext, 'host' | 'snapshotHolds'>,
   snapshotId: string,
