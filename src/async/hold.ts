@@ -3,7 +3,7 @@ export interface Holds {
   /** It is needed until this is disposed of. */
   hold(name: string): Disposable
   has(name: string): boolean
-  /** How many holds a name has. */
+  /** Returns how many holds a name has. */
   count(name: string): number
   names(): Iterable<string>
 }

@@ -1,8 +1,8 @@
-/** Turns of the event loop for work that comes in many pieces, so that it does not hold up other work. */
+/** Hands out turns of the event loop to work that comes in many pieces, so that it does not hold up other work. */
 export interface Turns {
   /**
-   * Resolves when there is a turn for this work, after the other keys that wait have had one. `size`: how much of a turn
-   * the work takes. Less than all of it, which is 1, is undefined while this turn has room for it: it may be done now.
+   * Resolves when it is the turn of this work, after the other keys that wait have had one. `size` says how much of a turn the work
+   * takes, at most 1. Undefined when the work is smaller than that and the current turn has room for it: it may be done at once.
    */
   next(key: string, size?: number): Promise<void> | undefined
 }
@@ -30,7 +30,7 @@ export function createTurns(): Turns {
     isDue = true
   }
 
-  /** The key that has waited longest. The last one is at the end, also when it was not in the queue then. */
+  /** The key that has waited longest is first. The key of the last turn goes to the end, also when it was not in the queue then. */
   function nextKey(): string | undefined {
     const [key] = queues.keys()
     const queue = key === last && queues.size > 1 ? queues.get(key) : undefined

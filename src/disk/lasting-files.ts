@@ -39,7 +39,7 @@ export function replaceFile(path: string, content: string, mode = 0o600): void {
   syncNow(dirname(path))
 }
 
-/** Brings a file's content, or the names in a directory, to the disk. It holds up the event loop meanwhile. */
+/** Writes a file's content, or the names in a directory, to the disk. It blocks the event loop meanwhile. */
 export function syncNow(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

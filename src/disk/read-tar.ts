@@ -1,8 +1,8 @@
 /** One member of a tar archive. Its body can be read until the next member is requested. */
 export interface TarEntry {
-  /** As the archive has it, unchecked: it may lead anywhere. */
+  /** The path as the archive has it. It is not checked, so that it may lead anywhere. */
   name: string
-  /** `special`: a device or a FIFO. */
+  /** `special` stands for a device or a FIFO. */
   type: 'file' | 'directory' | 'symlink' | 'hardlink' | 'special'
   linkName: string
   mode: number
@@ -10,7 +10,9 @@ export interface TarEntry {
   gid: number
   /** Seconds since 1970. */
   modified: number
-  /** Of a file with holes: its whole size, and the parts that `body` has, one after the other. Only where they are asked for. */
+  /**
+   * The whole size of a file with holes, and the parts that `body` has, one after the other. Only readers that ask for `sparse` get this.
+   */
   sparse?: SparseMap
   /** A file's bytes. Unread ones are skipped. */
   body: AsyncGenerator<Buffer, void>
@@ -24,7 +26,7 @@ export interface SparseMap {
 }
 
 const BLOCK = 512
-/** Limit for a member that describes the next one. */
+/** The size limit for a member that describes the next one. */
 const MAX_DESCRIPTION_BYTES = 1024 * 1024
 /** A disk image of 1 TiB with a hole in each second block has a larger map. */
 const MAX_MAP_BYTES = 64 * 1024 * 1024
@@ -102,7 +104,7 @@ export async function* readTar(
   await input.drain()
 }
 
-/** Reads lines of numbers in whole blocks: how many parts, and of each where it begins and how long it is. */
+/** Reads lines of numbers in whole blocks: the count of parts, then the offset and length of each. */
 async function readMap(exactly: (count: number) => Promise<Buffer>, size: number, bytes: number): Promise<SparseMap> {
   const bad = () => new Error('it has a sparse file without a valid map')
   if (!Number.isSafeInteger(size) || size < 0) throw bad()
@@ -166,7 +168,7 @@ function computeChecksum(header: Buffer): number {
   return sum
 }
 
-/** Parses lines of `LENGTH KEY=VALUE`, where the length is the line's own. */
+/** Parses lines of `LENGTH KEY=VALUE`, where LENGTH counts the whole line. */
 function parsePax(bytes: Buffer): Record<string, string> {
   const described: Record<string, string> = {}
   for (let at = 0; at < bytes.byteLength; ) {

@@ -56,7 +56,7 @@ export async function openDiskSpace({ directory, reserveMb, log }: DiskSpaceOpti
   }
 
   const look = async (): Promise<DiskState> => {
-    // Takes microseconds; beside the event loop a create would wait longer for its turn.
+    // This takes microseconds. Away from the event loop, a create would wait longer for its turn.
     const { bavail, bsize: size } = statfsSync(directory)
     const held = sizeOf(ballast)
     const free = bavail * size + held

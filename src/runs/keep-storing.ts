@@ -51,7 +51,7 @@ export async function keepStoring(
   }
 }
 
-/** Waits until the end is on the disk. False when that failed and what is not there must not be shown. */
+/** Waits until the end is on the disk. Resolves to false when that failed, and the part that is not there must not be shown. */
 export async function outlasts({ db, log }: Pick<StoringOptions, 'db' | 'log'>, id: string): Promise<boolean> {
   try {
     await lasting(db)

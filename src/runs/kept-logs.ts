@@ -3,14 +3,14 @@ import { writeWhenFree } from '../db/busy.ts'
 import { listChunks, listEndedLogs, type TimedChunk } from '../db/chunks.ts'
 import { deleteLogPages, findLogPage, replaceChunks } from '../db/log-pages.ts'
 
-/** How long the log of a run can be read. */
+/** A run's log can be read for this long. */
 const KEPT_MS = 7 * 86_400_000
-/** How large all stored logs may be together, compressed. */
+/** All stored logs together may have this size, compressed. */
 const KEPT_BYTES = 512 * 1024 * 1024
 const PAGE_CHARACTERS = 256 * 1024
 const PURGE_BATCH = 500
 
-/** Puts the logs of runs away that ended before a moment: they take a tenth of the space, and can only be looked at. */
+/** Compresses the logs of runs that ended before a moment. They then take a tenth of the space, and can be read but no longer resumed. */
 export async function putAwayLogs(db: Database, endedBefore: Date): Promise<void> {
   for (const runId of listEndedLogs(db, endedBefore.toISOString())) {
     for (;;) {
@@ -24,7 +24,7 @@ export async function putAwayLogs(db: Database, endedBefore: Date): Promise<void
   }
 }
 
-/** Deletes the logs that were put away a week ago, and the oldest of all that are more than 512 MB together. */
+/** Deletes the logs that were compressed a week ago, and the oldest ones while all together have more than 512 MB. */
 export async function deleteOldLogs(db: Database, at: Date): Promise<void> {
   const before = new Date(at.getTime() - KEPT_MS).toISOString()
   const old = { before, mostBytes: KEPT_BYTES, limit: PURGE_BATCH }
@@ -32,8 +32,8 @@ export async function deleteOldLogs(db: Database, at: Date): Promise<void> {
 }
 
 /**
- * The chunks after `after`, in order, of a run in any state: at most `limit`, and no more once they are `maxLength` characters.
- * Empty when the run has no chunks yet, or its log was deleted.
+ * Reads the chunks after `after`, in order, of a run in any state: at most `limit`, and no more once they have `maxLength` characters.
+ * The list is empty when the run has no chunks yet, or when its log was deleted.
  */
 export async function readLog(
   db: Database,

@@ -12,9 +12,9 @@ export interface ChunkSource {
   read(after: number): Page | undefined
   /** True when no more will come. */
   readonly ended: boolean
-  /** Calls `wake` once, when there is more or the end. It must not throw. */
+  /** Calls `wake` once, when there are more chunks or the log ends. `wake` must not throw. */
   wait(wake: () => void): void
-  /** Takes `wake` back, so that it is not called. */
+  /** Withdraws `wake`, so that it is not called. */
   forget(wake: () => void): void
   /** Counts a reader. Returns a function that ends this. */
   attach(): () => void
@@ -34,12 +34,12 @@ export interface LogHost {
 
 /** A run's chunk log in the form that readers see. */
 export interface Log extends ChunkSource {
-  /** How many chunks readers may see. */
+  /** The number of chunks that readers may see. */
   readonly count: number
-  /** How many chunks are committed: with full durability a few may not be on the disk yet, and are not shown. */
+  /** The number of committed chunks. With full durability a few of them may not be on the disk yet, and are not shown. */
   readonly stored: number
   readonly readerCount: number
-  /** Shows committed chunks, and wakes the readers that wait. With full durability, as soon as they are on the disk. */
+  /** Shows committed chunks, and wakes the readers that wait. With full durability it does so as soon as they are on the disk. */
   show(chunks: readonly string[]): void
   /** Shows everything that is committed, because it is on the disk. */
   showStored(): void
@@ -57,11 +57,11 @@ export const LOST_SEQS = 1_000_000
 
 const tailFrames = 256
 const pageBytes = 256 * 1024
-/** How long to wait until a disk that has failed to sync is tried again. */
+/** After a failed sync of the disk, the next try comes after this time. */
 const RETRY_MS = 1000
 const PAGE_CHUNKS = 512
 
-/** How many readers are given a chunk in one turn of the event loop. */
+/** In one turn of the event loop, this many readers are given a chunk. */
 const WOKEN_AT_ONCE = 16
 
 /**
@@ -73,20 +73,20 @@ export function createLog(host: LogHost & { turns: Turns }, source: LogSource): 
   const { turns } = host
   const { runId } = source
   const tail: Uint8Array[] = []
-  /** The page that was made last, which readers at the same chunk share. */
+  /** The page that was made last. Readers at the same chunk share it. */
   let shared: (Page & { after: number }) | undefined
   const waiting = new Set<() => void>()
   let tailBytes = 0
   let count = 0
-  /** Chunks that are committed, but perhaps not on the disk yet. */
+  /** These chunks are committed, but perhaps not on the disk yet. */
   let hidden: string[] = []
   let isSyncing = false
   let readerCount = 0
-  /** How many readers, those that have waited longest, are still to be woken. */
+  /** The number of readers that are still to be woken; those that have waited longest come first. */
   let due = 0
   let state: 'open' | 'failing' | 'ended' | 'lost' = 'open'
 
-  /** Wakes all readers that wait now, the first at once and the others in turns. */
+  /** Wakes all readers that wait now: the first at once and the others in turns. */
   function wakeAll(): void {
     const isWaking = due > 0
     due = waiting.size
@@ -97,7 +97,7 @@ export function createLog(host: LogHost & { turns: Turns }, source: LogSource): 
     for (;;) {
       const woken = waiting.values().take(WOKEN_AT_ONCE).toArray()
       for (const wake of woken) {
-        // The reader may wait again at once, and comes last then.
+        // The reader may wait again at once, and then comes last.
         waiting.delete(wake)
         wake()
       }
@@ -214,8 +214,8 @@ function toFrame({ runId, profile }: LogSource, seq: number, json: string): Uint
 }
 
 /**
- * A page ends where those of other readers end, wherever this one began, and at `count`, the last chunk that may be shown. A
- * whole one never changes, nor the last, `end`.
+ * A page ends where other readers' pages end, wherever this one began, and at `count`, the last chunk that may be shown. A whole page
+ * never changes, and neither does the last one, once the log has ended.
  */
 function storedPage(
   { db, pages }: LogHost,
@@ -250,7 +250,7 @@ function withOthers(db: Database, source: LogSource, after: number, { bytes, las
   return { bytes: joined([...pieces, bytes.subarray(from)]), last }
 }
 
-/** The page after a number that was left out. */
+/** Makes the page after numbers that the log left out. */
 function pageAfterGap(db: Database, source: LogSource, after: number): Page {
   const { runId } = source
   const rows = listChunks(db, runId, after, pageBytes)

@@ -4,7 +4,7 @@ export interface Page {
   last: number
 }
 
-/** Pages of stored logs that several readers may want, such as when all return after a proxy's restart. */
+/** Keeps pages of stored logs that several readers may want, for example when all return after a proxy's restart. */
 export interface PageCache {
   find(name: string): Page | undefined
   keep(name: string, page: Page): void
@@ -12,7 +12,7 @@ export interface PageCache {
   age(): void
 }
 
-/** Makes a cache of at most `bytes`. What was not used goes first. */
+/** Makes a cache of at most `bytes`. Pages that were not used for longest go first. */
 export function createPageCache(bytes = 8 * 1024 * 1024): PageCache {
   let used = new Map<string, Page>()
   let unused = new Map<string, Page>()

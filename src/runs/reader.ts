@@ -42,7 +42,7 @@ export function readRun(source: ChunkSource, after: number, silences: Silences, 
   }
 
   const silence = silences.watch(() => {
-    // A consumer that does not wait has no room for more, or is given something now.
+    // A consumer that does not wait either has no room for more, or is given something now.
     if (!waiting) return
     isSilent = true
     wake()
@@ -56,13 +56,13 @@ export function readRun(source: ChunkSource, after: number, silences: Silences, 
     silence.end()
   }
 
-  /** The next chunks; undefined when there are none now. */
+  /** Returns the next chunks; undefined when there are none now. */
   function nextPage(): Uint8Array | undefined {
     for (;;) {
       const page = source.read(position)
       if (!page) return undefined
       position = page.last
-      // A page may have nothing that the reader's profile has.
+      // A page may have no chunk for the reader's profile.
       if (page.bytes.length > 0) return page.bytes
     }
   }

@@ -20,7 +20,7 @@ import { createSilences } from './silences.ts'
 export interface RunsOptions {
   /** Writes one line to the operator's log. Never what a user or an agent wrote. */
   log: (line: string, level?: 'error') => void
-  /** Called with the begin and the end of each run. */
+  /** Called when each run begins and when it ends. */
   observe?: Observe
   /** How long an engine may take to end after its abort. Default 5,000. */
   graceMs?: number
@@ -47,7 +47,7 @@ export interface Runs {
   /** Gives a stream of a run from its first chunk, and follows it. */
   watch(run: Run): Watched
   activeOn(threadId: string): Run | undefined
-  /** How many runs are active, and how many readers they have. */
+  /** Counts the active runs and their readers. */
   count(): { active: number; readers: number }
   /** Lists a sandbox's active runs, youngest first. */
   active(sandboxId: string, threadId?: string): Run[]

@@ -1,17 +1,17 @@
 /** Tells streams that they have been silent, with one timer for all of them. */
 export interface Silences {
-  /** `onSilence` is called each time that the stream was silent for as long as it may be. It must not throw. */
+  /** Calls `onSilence` each time that the stream was silent for the whole interval. `onSilence` must not throw. */
   watch(onSilence: () => void): Silence
 }
 
-/** The silence of one stream. */
+/** Watches the silence of one stream. */
 export interface Silence {
-  /** Its reader has been given something. */
+  /** Call this when its reader was given something. */
   break(): void
   end(): void
 }
 
-/** A silence is found out up to this part of it early, and never late. */
+/** A silence may be noticed early by this part of the interval, and is never noticed late. */
 const PARTS = 15
 
 export function createSilences(mostMs: number): Silences {

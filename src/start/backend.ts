@@ -12,7 +12,7 @@ export function getBackend(backends: ReadonlyMap<string, Backend>, name: string)
   return backend
 }
 
-/** The backends that new sandboxes may go to, the default first. Throws a ConfigError for one that is not there. */
+/** Returns the backends that new sandboxes may go to, the default one first. Throws a ConfigError when one of them does not exist. */
 export const getBackends = (
   backends: ReadonlyMap<string, Backend>,
   { backends: names }: Pick<Config, 'backends'>,
@@ -40,7 +40,7 @@ export async function assertBackend(
   savePassedChecks(db, backend.name, state)
 }
 
-/** What a backend needs and does not have. */
+/** Lists what a backend needs and lacks. */
 export class FailedChecks extends Error {
   readonly names: readonly string[]
 
@@ -50,7 +50,10 @@ export class FailedChecks extends Error {
   }
 }
 
-/** The checks of a backend. One that cannot even be tried is a check that has failed, and hides nothing of the others. */
+/**
+ * Runs the checks of a backend. When a backend cannot even run its checks, that is a failed check, and the checks of the others are still
+ * shown.
+ */
 export const checksOf = (backend: Backend): Promise<Check[]> =>
   backend
     .check()

@@ -2,7 +2,7 @@ import { allSubjects, parseLimits } from '../core/limits/parse.ts'
 import type { OwnLimits } from '../model/limit.ts'
 import { isObject, parseJson } from '../read/json.ts'
 
-/** Parses `--limit`, by comma or as the object of a configuration file. Throws an error that says what it must be. */
+/** Parses `--limit`, written with commas or as the object of a configuration file. Throws an error that says what the value must be. */
 export function parseCallerLimits(value: string): OwnLimits {
   if (!value.startsWith('{')) return parseLimits(value.split(','), allSubjects)
   const given = parseJson(value)

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 const isBuilt = import.meta.dir.startsWith('/$bunfs/')
 
 /**
- * The file that this program begins with. When Bun runs the source it is that of the program also in a script that imports
- * parts of it: what is started anew from here is never such a script, which would start itself again and again.
+ * The file that starts this program. When Bun runs the source, it is the program's own first file, also in a script that imports parts of
+ * the program: a new process must not start such a script, which would start itself again and again.
  */
 export const mainFile: string = isBuilt ? Bun.main : join(import.meta.dir, '../main.ts')
 
-/** The command line that runs this program with these words. */
+/** Returns the command line that runs this program with these words. */
 export const commandOf = (...words: string[]): string[] => [process.execPath, ...(isBuilt ? [] : [mainFile]), ...words]
 
 /** The executable that sandboxes get as their guest: this one, or the last build when Bun runs the source. */

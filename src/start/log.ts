@@ -13,7 +13,7 @@ export const createLog =
     if (isWritten(level, weakest)) console.error(`${new Date().toISOString()} ${line}`)
   }
 
-/** The same, each line an object of JSON: time, level, message, and the ids of what it is about. */
+/** Makes a log whose lines are JSON objects: time, level, message, and the ids that the message is about. */
 const createJsonLog =
   (weakest: LogLevel, ids: Pick<LineIdFinder, 'of'>): Log =>
   (message, level = 'info', given) => {
@@ -21,7 +21,7 @@ const createJsonLog =
     console.error(JSON.stringify({ time: new Date().toISOString(), level, message, ...ids.of(message, given) }))
   }
 
-/** The log that the configuration wants. `learn`: lines have the ids that this runtime knows from then on. */
+/** Makes the log that the configuration asks for. After `learn`, lines have the ids that this runtime knows. */
 export function openLog({ log, logLevel }: Pick<Config, 'log' | 'logLevel'>): {
   log: Log
   learn: LineIdFinder['learn']

@@ -27,7 +27,7 @@ export async function listPlugins(config: Config): Promise<Plugin[]> {
 /** The file trees that sandboxes on nsjail can start from, in this data directory. */
 export const openBases = async (dataDirectory: string) => (await import('nsjail-wrapper')).openBases(dataDirectory)
 
-/** What backups copy and restore of the sandboxes and bases of a data directory. */
+/** Lists what backups copy and restore of the sandboxes and bases of a data directory. */
 export async function openCopies(dataDirectory: string) {
   const [
     { checkImages, listBaseTrees, nsjailCopies, packBase, unpackTrees },

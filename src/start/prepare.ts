@@ -26,7 +26,7 @@ export async function prepare({ runtime, pluginFiles }: OpenRuntime): Promise<st
   for (const [name, file] of pluginFiles) rememberPlugin(db, name, basename(file))
   const [backend, ...others] = getBackends(backends, config)
   await assertBackend(db, backend, config, pluginFiles.get(backend.name))
-  // Without these the server starts.
+  // The server also starts when these checks fail.
   for (const { name } of others) void readyBackends.troubleOf(name)
   const engineNames = [...engines.keys()]
   for (const engine of Object.values(config.runtimes)) {

@@ -2,12 +2,12 @@ import type { Log, ReadyBackends } from '../core/runtime.ts'
 import { messageOf } from '../errors.ts'
 import { FailedChecks } from './backend.ts'
 
-/** A check may take a container. */
+/** A check may start a container, which takes a while. */
 const TRIED_EVERY_MS = 30_000
 
 /**
- * Tells which of these backends are ready. `assert` tries what one needs, and rejects when that is not there: after a while it is
- * tried again. One that was ready stays so: what fails later, a create says itself.
+ * Tells which of these backends are ready. `assert` checks what one needs and rejects when something is missing; after a while it checks
+ * again. A backend that was ready stays ready: a create reports a later failure by itself.
  */
 export function createReadyBackends(
   names: readonly string[],
@@ -27,7 +27,7 @@ export function createReadyBackends(
       if (said.get(name) !== what)
         log(`the backend ${name} is not ready, no sandbox can be made there:\n${what}`, 'error')
       said.set(name, what)
-      // Names alone: what was found is for the operator.
+      // The message has only names: the findings are for the operator.
       return error instanceof FailedChecks ? error.names.join(', ') : 'its checks failed'
     }
   }

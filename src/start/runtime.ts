@@ -42,11 +42,14 @@ import { createReadyBackends } from './ready-backends.ts'
 export interface RuntimeOptions {
   log: Log
   loop?: EventLoop
-  /** The header `traceparent` of a call of a model. */
+  /** Returns the header `traceparent` for a model call. */
   traceparentOf?: GatewayOptions['traceparentOf']
   /** Has the keys of model providers; without it, the environment of this process. */
   variables?: Readonly<Record<string, string | undefined>>
-  /** How hosts are found, and which authorities are trusted in them. The system's resolver, and what this process trusts, unless given. */
+  /**
+   * Says how hosts are found and which authorities are trusted there. The defaults are the system's resolver and the authorities that
+   * this process trusts.
+   */
   reach?: Pick<EgressParts, 'resolve' | 'roots'>
   /** Without it, the plugins of this build. */
   plugins?: readonly Plugin[]
@@ -76,7 +79,7 @@ export async function createRuntime(config: Config, options: RuntimeOptions): Pr
   if (unreadable) log(unreadable)
   const lock = lockDirectory(dataDirectory)
   if (!lock) throw new Error(`--data-dir: another server runs on ${dataDirectory}`)
-  // What a server that was killed had in the making goes with the first round of `releaseSnapshots`.
+  // The first round of `releaseSnapshots` removes the snapshots that a killed server was making.
   markUnfinishedSnapshotsRemoved(db)
   const observers = createObservers(log)
   const { observe } = observers

@@ -5,7 +5,7 @@ import { parseBaseUrl } from '../gateway/settings.ts'
 import type { Limits } from '../plugin-api/index.ts'
 import { parseRange, withoutMapping } from '../read/addresses.ts'
 
-/** What the values of settings must be. Each reads a text and throws an error that says what it must be. */
+/** Readers of settings' values. Each reads a text and throws an error that says what the value must be. */
 
 export const text = (value: string) => {
   if (value === '') throw new Error('must not be empty')
@@ -21,7 +21,7 @@ export const number = (least: number, most = Number.MAX_SAFE_INTEGER, whole = tr
   }
 }
 
-/** Parses a limit of each sandbox; 0: no limit. */
+/** Parses a limit of each sandbox, where 0 means no limit. */
 export const limit = (name: keyof Limits, most?: number, whole?: boolean) => (value: string) => {
   const given = number(0, most, whole)(value)
   const [fault] = faultsOfLimits({ [name]: given })
@@ -48,7 +48,7 @@ export const paths = (value: string) => value.split(',').map(each => path(each.t
 
 export const publicUrl = (value: string) => parseBaseUrl(value).replace(/\/$/, '')
 
-/** A host name, with a port or without. */
+/** Parses a host name, with or without a port. */
 export const domain = (value: string) => {
   const name = value.toLowerCase()
   if (

@@ -28,14 +28,14 @@ const byEnding = new Map(
   }),
 )
 
-/** The language of a file's name; undefined when it is not known. */
+/** Returns the language of a file's name; undefined when it is not known. */
 function languageOf(path: string): string | undefined {
   const ending = path.slice(path.lastIndexOf('.') + 1).toLowerCase()
   const language = byEnding.get(ending) ?? ending
   return lowlight.registered(language) ? language : undefined
 }
 
-/** A file's text with its language's colours. */
+/** Shows a file's text in its language's colours. */
 export default function Code({ path, text }: { path: string; text: string }) {
   const language = languageOf(path)
   return (

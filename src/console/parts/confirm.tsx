@@ -4,17 +4,17 @@ import { Dialog } from './dialog.tsx'
 import { Problem } from './problem.tsx'
 
 export interface ConfirmProps {
-  /** What the button says that asks. */
+  /** The text of the button that asks. */
   children: ReactNode
   title: string
   description: string
-  /** What the button says that does it. */
+  /** The text of the button that acts. */
   action: string
   className?: string
   run: () => Promise<unknown>
 }
 
-/** A button for what cannot be undone: it asks first. */
+/** Shows a button for an action that cannot be undone, which asks first. */
 export function Confirm({ children, title, description, action, className = 'danger', run }: ConfirmProps) {
   const [isOpen, setOpen] = useState(false)
   const work = useMutation({ mutationFn: run, onSuccess: () => setOpen(false) })

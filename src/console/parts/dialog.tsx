@@ -9,13 +9,13 @@ export interface DialogProps {
   children: ReactNode
 }
 
-/** A dialog over the page. Escape and a click beside it close it; focus returns to where it was. */
+/** Shows a dialog over the page. Escape and a click beside it close it; the focus then returns to where it was. */
 export function Dialog({ title, description, isOpen, close, children }: DialogProps) {
   const before = useRef<Element>(null)
   const remember = () => {
     before.current = document.activeElement
   }
-  /** What opened it may be gone by what it did, as a row of a list: then the page has the focus. */
+  /** The element that opened the dialog may be gone by the dialog's action, such as a row of a list: then the page gets the focus. */
   const goBack = (event: Event) => {
     event.preventDefault()
     const { current } = before

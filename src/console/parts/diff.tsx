@@ -2,20 +2,20 @@ import { type Change, diffLines } from 'diff'
 import { useMemo } from 'react'
 import './diff.css'
 
-/** Beyond this the comparison would hold the page up. */
+/** A longer comparison would block the page. */
 const MAX_COMPARED = 200_000
 const TIMEOUT_MS = 300
 
 export interface DiffProps {
   before: string
   after: string
-  /** How many lines are shown around each change. Default: all. */
+  /** The number of lines around each change. Without it, all lines are shown. */
   context?: number
-  /** How many others are shown beside it, which have the time of the page together. Default: itself alone. */
+  /** The number of diffs on the page, which share its time. Without it, this diff is the only one. */
   among?: number
 }
 
-/** What has become of a text, line by line. */
+/** Shows the changes of a text, line by line. */
 export function Diff({ before, after, context = Number.POSITIVE_INFINITY, among = 1 }: DiffProps) {
   const pieces = useMemo(() => {
     const isLarge = before.length + after.length > MAX_COMPARED
@@ -39,7 +39,7 @@ export function Diff({ before, after, context = Number.POSITIVE_INFINITY, among 
   )
 }
 
-/** Of what is the same, the lines next to a change. */
+/** Keeps from unchanged parts only the lines next to a change. */
 function linesOf(
   { value, added, removed }: Pick<Change, 'value' | 'added' | 'removed'>,
   context: number,

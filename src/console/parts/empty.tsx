@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** Where a list has nothing: what would be here, and how it gets here. */
+/** Stands in an empty list: it says what the list would show, and how that gets there. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">

@@ -2,14 +2,14 @@ import { Component, type ReactNode } from 'react'
 import { Problem } from './problem.tsx'
 
 interface FenceProps {
-  /** What cannot be shown, as the beginning of a sentence. */
+  /** Names what cannot be shown, as the beginning of a sentence. */
   what: string
-  /** Where the reader is: another place is tried anew. */
+  /** The place of the page. At another place the part is tried again. */
   place?: string
   children: ReactNode
 }
 
-/** Keeps what fails to be drawn, or loaded, to its own part of the page. React has this as a class only. */
+/** Keeps a failure to draw or load to its own part of the page. React offers this only to a class. */
 export class Fence extends Component<FenceProps, { error?: Error | undefined }> {
   override state: { error?: Error | undefined } = {}
 
@@ -25,7 +25,7 @@ export class Fence extends Component<FenceProps, { error?: Error | undefined }> 
     const { error } = this.state
     if (!error) return this.props.children
     const problem = new Error(`${this.props.what} cannot be shown: ${error.message}`)
-    // The files of the page may have changed with the server: then it is loaded anew.
+    // The page's files may have changed with the server, so that the page is loaded again.
     return <Problem error={problem} {...(this.props.place !== undefined && { retry: () => location.reload() })} />
   }
 }

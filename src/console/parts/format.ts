@@ -8,7 +8,7 @@ const smallUsdFormat = new Intl.NumberFormat('en', {
 const countFormat = new Intl.NumberFormat('en')
 const shortFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** Less than a cent is shown to a hundredth of one. */
+/** Amounts below a cent have two more digits. */
 export const usd = (amount: number): string =>
   amount !== 0 && Math.abs(amount) < 0.01 ? smallUsdFormat.format(amount) : usdFormat.format(amount)
 
@@ -33,5 +33,5 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** An id by its kind and its end: ids of the same minute begin alike. */
+/** Shortens an id to its kind and its end, since ids of the same minute begin alike. */
 export const shortId = (id: string): string => `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-12)}`

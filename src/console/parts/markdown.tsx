@@ -4,7 +4,7 @@ import rehypeHighlight from 'rehype-highlight'
 import remarkGfm from 'remark-gfm'
 import { Scroll } from './scroll.tsx'
 
-/** A link leaves the page without a word of where it comes from. An address that was refused is empty: its text stays, without a link. */
+/** A link sends no referrer. When an address was refused it is empty: its text stays, without a link. */
 function Away({ to, children }: { to: unknown; children: ReactNode }) {
   if (typeof to !== 'string' || to === '') return <span>{children}</span>
   return (
@@ -14,11 +14,11 @@ function Away({ to, children }: { to: unknown; children: ReactNode }) {
   )
 }
 
-/** Images are links: the page loads nothing from other hosts. */
+/** An image becomes a link, so that the page loads nothing from other hosts. */
 const components: Components = {
   a: ({ href, children }) => <Away to={href}>{children}</Away>,
   img: ({ src, alt }) => <Away to={src}>{alt || src}</Away>,
-  // Wide tables scroll by themselves.
+  // A wide table scrolls by itself.
   table: ({ children }) => (
     <Scroll label="A table">
       <table>{children}</table>
@@ -27,7 +27,7 @@ const components: Components = {
 }
 
 /**
- * What an agent wrote. HTML in it is shown as text, and no address but http, https and mailto becomes a link: both are
+ * Shows an agent's text. HTML in it is shown as text, and only addresses with http, https and mailto become links: both are
  * react-markdown's own rules.
  */
 export default memo(function AgentMarkdown({ text }: { text: string }) {

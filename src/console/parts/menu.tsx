@@ -8,11 +8,11 @@ export interface MenuItem {
   select: () => void
 }
 
-/** A button that opens a list of what can be done. */
+/** Shows a button that opens a list of actions. */
 export function Menu({ label, children, items }: { label: string; children: ReactNode; items: readonly MenuItem[] }) {
   const trigger = useRef<HTMLButtonElement>(null)
   const chosen = useRef<() => void>(undefined)
-  /** What was chosen begins when the focus is back: a dialog returns it to where it was. */
+  /** An action begins when the focus is back, because a dialog returns the focus to where it was. */
   const begin = () => {
     const select = chosen.current
     chosen.current = undefined

@@ -4,24 +4,24 @@ import 'uplot/dist/uPlot.min.css'
 
 export interface Plot {
   title: string
-  /** Seconds since 1970, rising. */
+  /** The times in seconds since 1970, rising. */
   times: readonly number[]
-  /** Each has a value, or null, for every time. */
+  /** Each series has a value, or null, for every time. */
   series: readonly { name: string; values: readonly (number | null)[] }[]
   format?: (value: number) => string
-  /** Columns for sums of a time, lines for what is measured. */
+  /** Columns show sums of a period, lines show measurements. */
   kind?: 'lines' | 'columns'
-  /** The scale goes from zero to this at least, so that small changes look small. */
+  /** The scale goes from zero to at least this value, so that small changes look small. */
   leastTop?: number
 }
 
 const HEIGHT = 180
 const FEWEST_PIXELS = 64
 
-/** The custom properties of the page that series are drawn in, one after the other. */
+/** The page's custom properties with the colours of the series, in order. */
 const colours = ['--accent', '--good', '--warn', '--bad', '--text-soft']
 
-/** Draws with the page's colours and width, and anew when either changes. */
+/** Draws with the page's colours and width, and again when either changes. */
 export default function PlotCanvas(plotted: Plot) {
   const { title, times, series, format = String, kind = 'lines', leastTop } = plotted
   const box = useRef<HTMLDivElement>(null)

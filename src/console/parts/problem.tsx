@@ -1,4 +1,4 @@
-/** An error, in the server's own words, with a way to try again where there is one. */
+/** Shows an error in the server's own words, with a button to try again where that is possible. */
 export function Problem({ error, retry }: { error: Error; retry?: () => void }) {
   return (
     <div role="alert" className="problem row spread">

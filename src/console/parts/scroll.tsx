@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** What is wider than the page, as a table is: it scrolls by itself, by the keyboard too. */
+/** Holds content that is wider than the page, such as a table: it scrolls by itself, also by the keyboard. */
 export function Scroll({
   label,
   className = '',

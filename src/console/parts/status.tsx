@@ -14,12 +14,12 @@ const kinds = new Map(
   }),
 )
 
-/** A state, by its word and by its colour. */
+/** Shows a state by its word and by its colour. */
 export function Status({ of, label = of }: { of: string; label?: string }) {
   return <span className={`badge ${kinds.get(of) ?? ''}`}>{label}</span>
 }
 
-/** What a sandbox is doing, as far as its backend knows. */
+/** Shows what a sandbox is doing, as far as its backend knows. */
 export function SandboxStatus({ of }: { of: { status: string; isRunning: boolean | null } }) {
   const isStopped = of.status === 'active' && of.isRunning === false
   return <Status of={isStopped ? 'stopped' : of.status} />

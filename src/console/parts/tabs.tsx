@@ -4,11 +4,11 @@ import { Link, useRoute } from 'wouter'
 export interface Tab {
   path: string
   name: string
-  /** Shown beside the name. */
+  /** The number beside the name. */
   count?: number
 }
 
-/** Parts of one thing, each at an address of its own. */
+/** Shows the parts of one thing, each at its own address. */
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   return (
     <nav className="tabs" aria-label={label}>
@@ -19,11 +19,11 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   )
 }
 
-/** The first tab has the address of the thing itself, which the others begin with. */
+/** The first tab has the address of the thing itself. The other tabs' addresses begin with it. */
 function TabLink({ path, name, count, isFirst }: Tab & { isFirst: boolean }) {
   const [isHere] = useRoute(isFirst ? path : `${path}/*?`)
   const link = useRef<HTMLAnchorElement>(null)
-  // On a small page there are more tabs than are seen.
+  // A small page shows only some of the tabs.
   useEffect(() => {
     if (isHere) link.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isHere])

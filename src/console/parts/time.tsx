@@ -36,7 +36,7 @@ const now = (() => {
   }
 })()
 
-/** How long ago, or until when; the exact moment when it is pointed at. */
+/** Shows how long ago a time was, or how far ahead it is. Its tooltip has the exact moment. */
 export function Time({ at }: { at: string }) {
   const current = useSyncExternalStore(now.subscribe, now.read)
   const moment = new Date(at)

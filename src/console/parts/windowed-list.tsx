@@ -6,21 +6,21 @@ export interface WindowedListProps<Item> {
   items: readonly Item[]
   keyOf: (item: Item) => string
   render: (item: Item) => ReactNode
-  /** About how high a row is, in pixels. */
+  /** The approximate height of a row, in pixels. */
   rowHeight: number
-  /** Asks for the next page, when the end comes near. The last page has no such function. */
+  /** Asks for the next page when the end comes near. It is absent on the last page. */
   more?: (() => void) | undefined
 }
 
-/** Rows of the end of the list that may be unseen when the next page is asked for. */
+/** The next page is asked for when this many rows are left below the visible ones. */
 const AHEAD = 10
 
-/** A list of any length: only the rows near what is seen are on the page. */
+/** Shows a list of any length: the page only has the rows near the visible part. */
 export function WindowedList<Item>({ label, items, keyOf, render, rowHeight, more }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null)
   const [top, setTop] = useState(0)
   useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0), [])
-  // A new function would have all rows counted anew with each step of a scroll.
+  // A new function at each step of a scroll would count all rows again.
   const getItemKey = useCallback(
     (index: number) => {
       const item = items[index]

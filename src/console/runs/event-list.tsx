@@ -5,10 +5,10 @@ import { offsetsOf, type RunEvent } from './use-run-events.ts'
 
 const ROW_PX = 34
 const SHORT = 200
-/** An image, or the output of a tool, may have megabytes. */
+/** Longer JSON is cut: an image or the output of a tool may have megabytes. */
 const LONGEST = 100_000
 
-/** The events of a run as they came, each with its JSON. */
+/** Shows a run's events in order, each with its JSON. */
 export function EventList({ events, more }: { events: readonly RunEvent[]; more: (() => void) | undefined }) {
   const offsets = offsetsOf(events)
   const rows = events.map((event, index) => ({ event, offset: offsets[index] ?? 0 }))

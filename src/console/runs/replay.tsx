@@ -10,7 +10,7 @@ import type { RunEvent } from './use-run-events.ts'
 const speeds = [1, 4, 16] as const
 const nothing = async () => {}
 
-/** The reply of a run, as it came. */
+/** Replays the reply of a run. */
 export function Replay({ place, events }: { place: ThreadPlace; events: readonly RunEvent[] }) {
   const [speed, setSpeed] = useState<number>(1)
   const replay = useReplay(events, speed)
@@ -58,8 +58,7 @@ export function Replay({ place, events }: { place: ThreadPlace; events: readonly
       <article className="message assistant card" aria-label="The reply so far">
         {come === 0 && <p className="hint">Play shows the reply as it came.</p>}
         {message.parts.map((part, index) => (
-          // Parts only ever come after the ones that are there.
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part has no id, and keeps its place
+          // New parts only come after the others.
           <Fence key={index} what="A part of this message">
             <MessagePart place={place} part={part} isLive={come < events.length} isUser={false} refresh={nothing} />
           </Fence>

@@ -3,10 +3,10 @@ import type { RunEvent } from './use-run-events.ts'
 
 export type Part = UIMessage['parts'][number]
 
-/** What a reply looks like after some of its events. */
+/** The state of a reply after some of its events. */
 export interface Replayed {
   parts: readonly Part[]
-  /** What it failed with. */
+  /** The error that ended the reply. */
   problem?: string
   isCancelled: boolean
 }

@@ -14,7 +14,7 @@ import { Replay } from './replay.tsx'
 import './runs.css'
 import { useRunEvents } from './use-run-events.ts'
 
-/** One run: what it came to, its reply as it came, and the events of its stream. */
+/** Shows one run: its outcome, the replay of its reply, and the events of its stream. */
 export default function RunPage({ params }: { params: { sandboxId: string; threadId: string; runId: string } }) {
   const { sandboxId, threadId, runId } = params
   const run = useQuery({

@@ -12,7 +12,7 @@ import './runs.css'
 const PAGE = '100'
 const ROW_PX = 64
 
-/** The runs of a conversation, newest first. */
+/** Shows the runs of a conversation, newest first. */
 export default function ThreadRuns({ params }: { params: { sandboxId: string; threadId: string } }) {
   const { sandboxId, threadId } = params
   const thread = `/sandboxes/${sandboxId}/threads/${threadId}`

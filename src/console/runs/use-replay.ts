@@ -3,10 +3,10 @@ import { createReplay, type Replayed } from './replayed-message.ts'
 import { offsetsOf, type RunEvent } from './use-run-events.ts'
 
 export interface Replay {
-  /** In milliseconds after the first event. */
+  /** The position in milliseconds after the first event. */
   position: number
   duration: number
-  /** How many events have come by now. */
+  /** The number of events up to this position. */
   come: number
   isPlaying: boolean
   message: Replayed
@@ -16,7 +16,7 @@ export interface Replay {
   next: () => void
 }
 
-/** Plays the events of a run at the speed that they had, or a multiple of it. */
+/** Plays the events of a run at their own speed, or a multiple of it. */
 export function useReplay(events: readonly RunEvent[], speed: number): Replay {
   const offsets = useMemo(() => offsetsOf(events), [events])
   const duration = offsets.at(-1) ?? 0
@@ -56,7 +56,7 @@ export function useReplay(events: readonly RunEvent[], speed: number): Replay {
   }
 }
 
-/** Goes on from the message of the last draw; a jump back begins anew. */
+/** Goes on from the message of the last draw. A jump back begins again. */
 function useMessage(events: readonly RunEvent[], come: number): Replayed {
   const built = useRef({ events, applied: 0, replay: createReplay() })
   return useMemo(() => {
@@ -69,7 +69,7 @@ function useMessage(events: readonly RunEvent[], come: number): Replayed {
   }, [events, come])
 }
 
-/** How many of these rising numbers are not above a limit. */
+/** Counts the numbers of a rising list that are not above a limit. */
 function countUpTo(numbers: readonly number[], limit: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {

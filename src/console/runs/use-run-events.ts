@@ -6,13 +6,13 @@ import { type TeamEvent, useEachEvent } from '../api/team-events.ts'
 export type RunEvent = Schemas['RunEventPage']['events'][number]
 
 const PAGE = '999'
-/** Of longer runs, also of a few events that are large, the rest is read when the list comes near its end. */
+/** The first read ends here. The rest of a longer run is read when the list comes near its end. */
 const READ_AT_ONCE = { events: 20_000, characters: 20_000_000 }
 
-/** How often a run that goes on is asked for more: no event of the team tells of the events of a run. */
+/** A run that goes on is asked for more events this often: the team's events do not tell of them. */
 const LOOK_MS = 5000
 
-/** The events of a run, page after page: of one that goes on also those that come. */
+/** Reads the events of a run, page after page, and the new ones of a run that goes on. */
 export function useRunEvents(runId: string, isActive: boolean) {
   const pages = useInfiniteQuery({
     queryKey: ['run-events', runId],
@@ -53,13 +53,15 @@ export function useRunEvents(runId: string, isActive: boolean) {
   return { events, more, isRead: pages.isSuccess, error: pages.error, refetch: pages.refetch }
 }
 
-/** When each event came, in milliseconds after the first. Without times each has a moment of its own. */
+/**
+ * Returns when each event came, in milliseconds after the first. Without times, the events come one after the other at a fixed distance.
+ */
 export function offsetsOf(events: readonly RunEvent[]): number[] {
   const first = Date.parse(events[0]?.at ?? '')
   let last = 0
   return events.map(({ at }, index) => {
     const offset = at === null || Number.isNaN(first) ? index * UNKNOWN_MS : Date.parse(at) - first
-    // A clock may be set back.
+    // A clock may have been set back.
     last = Math.max(last, offset)
     return last
   })

@@ -4,7 +4,7 @@ import { Empty } from '../parts/empty.tsx'
 import { Status } from '../parts/status.tsx'
 import { Time } from '../parts/time.tsx'
 
-/** Its conversations, and what confines it. */
+/** Shows the sandbox's conversations, and how it is confined. */
 export function About({ sandbox }: { sandbox: Schemas['Sandbox'] }) {
   const { id, threads, isolation, provider, createdAt, cwd, variables, secrets } = sandbox
   return (
@@ -68,7 +68,7 @@ export function About({ sandbox }: { sandbox: Schemas['Sandbox'] }) {
   )
 }
 
-/** What a binding does with the value, in words. */
+/** Describes in words how a binding uses the value. */
 function placeOf({ as, methods, paths }: Schemas['SecretBinding']): string {
   const { header, query, env, ssh } = as
   let place = 'as a password'

@@ -6,18 +6,18 @@ import { Scroll } from '../parts/scroll.tsx'
 import { Status } from '../parts/status.tsx'
 import { Time } from '../parts/time.tsx'
 
-/** Decisions make no event: they are read again, while they are seen. */
+/** Decisions send no event, so that the visible page reads them again this often. */
 const LOOK_MS = 5000
 
 export interface DecisionsProps {
   sandboxId: string
-  /** The lists that hold now. */
+  /** The rules that apply now. */
   network: Pick<Schemas['Network'], 'allowOut' | 'denyOut'>
-  /** Lets a target out from now on. */
+  /** Allows a target from now on. */
   allow: (rule: string) => void
 }
 
-/** What programs inside were allowed and refused, and why. */
+/** Shows what programs inside were allowed and refused, and why. */
 export function Decisions({ sandboxId, network, allow }: DecisionsProps) {
   const list = useQuery({
     queryKey: ['decisions', sandboxId],
@@ -84,7 +84,7 @@ interface RemedyProps extends Pick<DecisionsProps, 'network' | 'allow'> {
   obstacle: string | undefined
 }
 
-/** A click that allows what was refused, where one is enough. */
+/** Offers a button that allows a refused target, when one rule is enough. */
 function Remedy({ rule, obstacle, network: { allowOut, denyOut }, allow }: RemedyProps) {
   if (obstacle !== undefined) return <span className="hint">Not by a click: {obstacle}</span>
   const isAllowedNow = (allowOut === null || allowOut.includes(rule)) && !denyOut.includes(rule)

@@ -15,7 +15,7 @@ const linesOf = (text: string): string[] =>
     .map(line => line.trim())
     .filter(Boolean)
 
-/** What the sandbox may reach, and what was refused. */
+/** Shows what the sandbox may reach, and what was refused. */
 export default function Network({ sandbox: { id, network } }: { sandbox: Schemas['Sandbox'] }) {
   const queries = useQueryClient()
   const [isNarrow, setNarrow] = useState(network.allowOut !== null)
@@ -32,8 +32,8 @@ export default function Network({ sandbox: { id, network } }: { sandbox: Schemas
   })
   const { agentAllowOut } = network
   /**
-   * A refused target goes to the list of those that are allowed, and away from those that are refused. The lists are those that
-   * hold now: what stands in the form may be older, or not meant yet.
+   * Moves a refused target to the allowed ones. It starts from the rules that apply now: the form's content may be older, or not sent
+   * yet.
    */
   const allow = (rule: string) => {
     const allowOut = network.allowOut && [...network.allowOut.filter(line => line !== rule), rule]

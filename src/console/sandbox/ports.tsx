@@ -6,7 +6,9 @@ import { Time } from '../parts/time.tsx'
 
 const MAX_PORT = 65_535
 
-/** What a server in the sandbox shows, in a frame and by a link for others. A page in it has no origin: it cannot reach this one. */
+/**
+ * Shows a server of the sandbox in a frame, and makes links for others. A page in the frame has no origin, so it cannot reach this page.
+ */
 export default function Ports({ sandboxId }: { sandboxId: string }) {
   const [port, setPort] = useState('8000')
   const linking = useMutation({

@@ -18,7 +18,7 @@ const Ports = lazy(() => import('./ports.tsx'))
 const Network = lazy(() => import('./network.tsx'))
 const Use = lazy(() => import('./use.tsx'))
 
-/** One sandbox, and everything in it. */
+/** Shows one sandbox and everything in it. */
 export default function SandboxPage({ params: { sandboxId } }: { params: { sandboxId: string } }) {
   const [, go] = useLocation()
   const queries = useQueryClient()

@@ -7,7 +7,7 @@ import { bytes, count } from '../parts/format.ts'
 import { Problem } from '../parts/problem.tsx'
 
 const MIB = 1024 * 1024
-/** No event tells of a sample. */
+/** No event tells of a new sample, so that the page asks this often. */
 const LOOK_MS = 10_000
 
 type Figure = 'memoryBytes' | 'diskBytes' | 'cpus' | 'processes'
@@ -21,7 +21,7 @@ const figures: readonly { of: Figure; name: string; format: (value: number) => s
   { of: 'processes', name: 'Processes and threads', format: count, leastTop: 4 },
 ]
 
-/** What the sandbox uses now, beside what it may use, and what it used in the last hour. */
+/** Shows what the sandbox uses now and what it may use, and its use in the last hour. */
 export default function Use({ sandbox }: { sandbox: Schemas['Sandbox'] }) {
   const { id, limits } = sandbox
   const stats = useQuery({
@@ -73,7 +73,7 @@ interface PlottedProps {
   samples: readonly Schemas['SandboxUse'][]
 }
 
-/** One figure over time; nothing when the backend does not tell it. */
+/** Shows one measurement over time, and nothing when the backend does not measure it. */
 function Plotted({ of, name, format, leastTop, times, samples }: PlottedProps) {
   const series = useMemo(() => [{ name, values: samples.map(sample => sample[of]) }], [name, samples, of])
   if (samples.every(sample => sample[of] === null)) return null

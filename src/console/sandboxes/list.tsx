@@ -14,7 +14,7 @@ const PAGE = '100'
 const ROW_PX = 64
 const LOOK_MS = 10_000
 
-/** The sandboxes of the team, newest first. */
+/** Lists the sandboxes of the team, newest first. */
 export default function SandboxList() {
   const [words, setWords] = useState('')
   const [agent, setAgent] = useState('')
@@ -27,7 +27,7 @@ export default function SandboxList() {
       return take(api.GET('/v1/sandboxes', { params: { query } }))
     },
     placeholderData: before => before,
-    // No event tells what is in use. Of a long list the first look is kept.
+    // No event tells what a sandbox uses, so that the page asks again, but only while the list has one page.
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? LOOK_MS : false),
     initialPageParam: '',
     getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
@@ -81,7 +81,7 @@ export default function SandboxList() {
   )
 }
 
-/** A size in use, where it is known. */
+/** Shows a size in use, if it is known. */
 const Size = ({ of, what }: { of: number | null; what: string }) =>
   of !== null && (
     <span className="block">
@@ -90,7 +90,7 @@ const Size = ({ of, what }: { of: number | null; what: string }) =>
     </span>
   )
 
-/** Drawn once: while a list scrolls, its rows stay as they are. */
+/** Draws a row once: while a list scrolls, its rows stay as they are. */
 const Row = memo(function Row(sandbox: Schemas['SandboxSummary']) {
   const { id, agent, status, isRunning, use, provider, isolation, createdAt } = sandbox
   return (

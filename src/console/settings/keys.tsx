@@ -14,7 +14,7 @@ type Scope = NonNullable<
   NonNullable<paths['/v1/keys']['post']['requestBody']>['content']['application/json']['scopes']
 >[number]
 
-/** Without `admin`: it is what a key without scopes has. */
+/** `admin` is absent, because keys without scopes have it. */
 const scopeNames: Readonly<Record<Exclude<Scope, 'admin'>, string>> = {
   read: 'Look',
   chat: 'Chat and approve',
@@ -29,7 +29,7 @@ type Key = Awaited<ReturnType<typeof listKeys>>['keys'][number]
 
 const listKeys = () => take(api.GET('/v1/keys'))
 
-/** The team's API keys. */
+/** Lists the team's API keys. */
 export function Keys() {
   const queries = useQueryClient()
   const keys = useQuery({ queryKey: ['keys'], queryFn: listKeys })

@@ -11,7 +11,7 @@ type Secret = Awaited<ReturnType<typeof listSecrets>>['secrets'][number]
 
 const listSecrets = () => take(api.GET('/v1/secrets'))
 
-/** The team's secrets, by name: no value comes here. */
+/** Lists the team's secrets by name. No value comes to the page. */
 export function Secrets() {
   const queries = useQueryClient()
   const secrets = useQuery({ queryKey: ['secrets'], queryFn: listSecrets })

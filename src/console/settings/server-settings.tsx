@@ -3,7 +3,7 @@ import { api, take } from '../api/client.ts'
 import { Problem } from '../parts/problem.tsx'
 import { Scroll } from '../parts/scroll.tsx'
 
-/** What the server runs with. It is changed by flags, variables or the file, and a restart. */
+/** Shows the server's settings. Flags, variables or the file change them, with a restart. */
 export function ServerSettings() {
   const server = useQuery({ queryKey: ['server', 'settings'], queryFn: () => take(api.GET('/v1/server')) })
   if (server.error) return <Problem error={server.error} />

@@ -4,7 +4,7 @@ import { Problem } from '../parts/problem.tsx'
 import { Status } from '../parts/status.tsx'
 import { Time } from '../parts/time.tsx'
 
-/** The browsers that are signed in for this team. */
+/** Lists the browsers that are signed in for this team. */
 export function Sessions() {
   const queries = useQueryClient()
   const sessions = useQuery({ queryKey: ['sessions'], queryFn: () => take(api.GET('/v1/sessions')) })
@@ -40,7 +40,7 @@ export function Sessions() {
   )
 }
 
-/** A browser's own name for itself, in short. */
+/** Shortens a browser's own name for itself. */
 function describe(browser: string): string {
   const name = /(Firefox|Edg|OPR|Chrome|Safari)\/[\d.]+/.exec(browser)?.[0]
   const system = /\(([^;)]+)/.exec(browser)?.[1]

@@ -18,7 +18,7 @@ const RunPage = lazy(() => import('../runs/run.tsx'))
 const Usage = lazy(() => import('../usage/usage.tsx'))
 const Settings = lazy(() => import('../settings/settings.tsx'))
 
-/** The frame of every page: navigation, and one room. Rooms are loaded when they are opened. */
+/** Shows the frame of every page, which has the navigation and one room. A room is loaded when it is opened. */
 export function Shell() {
   useTeamEvents()
   const [path] = useLocation()

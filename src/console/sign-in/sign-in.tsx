@@ -4,14 +4,14 @@ import { api, take } from '../api/client.ts'
 
 const FRAGMENT = '#sign-in='
 
-/** Changes a key, or the secret of a link, for the browser's session. */
+/** Exchanges a key, or the secret of a link, for the browser's session. */
 export function SignIn() {
   const [key, setKey] = useState('')
   const queries = useQueryClient()
   const signIn = useMutation({
     mutationFn: (credential: { key: string } | { link: string }) => take(api.POST('/v1/session', { body: credential })),
     onSuccess: () => {
-      // What another team's key has shown is not for this one.
+      // The data of another team's key must not be shown to this one.
       queries.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' })
       return queries.invalidateQueries({ queryKey: ['session'] })
     },
@@ -20,7 +20,7 @@ export function SignIn() {
   useEffect(() => {
     const link = location.hash.startsWith(FRAGMENT) ? location.hash.slice(FRAGMENT.length) : undefined
     if (link === undefined) return
-    // The secret is of no more use once it was tried, and is not to stay in the history.
+    // A secret can be used once, and must not stay in the history.
     history.replaceState(null, '', location.pathname)
     mutate({ link })
   }, [mutate])

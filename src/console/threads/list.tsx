@@ -15,7 +15,7 @@ type State = (typeof states)[number]
 
 const isState = (text: string | null): text is State => states.includes(text as State)
 
-/** The conversations of all sandboxes, newest first. */
+/** Lists the conversations of all sandboxes, newest first. */
 export default function ThreadList() {
   const [search, setSearch] = useSearchParams()
   const given = search.get('status')
@@ -83,7 +83,7 @@ export default function ThreadList() {
   )
 }
 
-/** Drawn once: while a list scrolls, its rows stay as they are. */
+/** Draws a row once: while a list scrolls, its rows stay as they are. */
 const Row = memo(function Row({ id, sandboxId, name, agent, status, updatedAt }: Schemas['FoundThread']) {
   return (
     <Link href={`/sandboxes/${sandboxId}/threads/${id}`} className="item">

@@ -17,7 +17,7 @@ const kinds = new Map([
 ])
 const NEAR = 0.8
 
-/** The budgets that hold, and how far each is used. */
+/** Shows the budgets, and how much of each is used. */
 export function Budgets() {
   const { data, error, refetch } = useQuery({
     queryKey: ['budgets'],

@@ -11,11 +11,11 @@ const ROW_PX = 37
 const UNSEEN_ROWS = 10
 const COLUMNS = ['Calls', 'Input tokens', 'From the cache', 'Output tokens', 'Cost'] as const
 
-/** The groups, in their order. Of thousands only the rows near what is seen are on the page. */
+/** Shows the groups in their order. Of thousands, the page only has the rows near the visible part. */
 export function UsageTable({ groupBy, groups }: { groupBy: string; groups: readonly Group[] }) {
   const body = useRef<HTMLTableSectionElement>(null)
   const [top, setTop] = useState(0)
-  // What is above the table comes and goes.
+  // The part above the table changes its height.
   useLayoutEffect(() => {
     const measured = (body.current?.getBoundingClientRect().top ?? 0) + window.scrollY
     if (Math.abs(measured - top) >= 1) setTop(measured)
@@ -54,7 +54,7 @@ export function UsageTable({ groupBy, groups }: { groupBy: string; groups: reado
   )
 }
 
-/** Stands for the rows that are not on the page. */
+/** Takes the place of the rows that are not on the page. */
 function Gap({ height }: { height: number }) {
   if (height <= 0) return null
   return (
@@ -79,7 +79,7 @@ function Row({ groupBy, group, index }: { groupBy: string; group: Group; index: 
   )
 }
 
-/** What a person calls it, and where it leads. */
+/** Returns a group's name for people, and its link. */
 function Name({ groupBy, group: { key, name, sandboxId } }: { groupBy: string; group: Group }): ReactNode {
   if (groupBy === 'agent' && key) return <Link href={`/agents/${key}`}>{key}</Link>
   if (groupBy === 'key') return name ?? (key === null ? "the configuration's key" : `${key}, deleted`)

@@ -27,11 +27,11 @@ function useUsage(groupBy: Grouping, from: string) {
   })
 }
 
-/** What cost most comes first, and of days the latest. */
+/** Sorts by cost, the highest first, and days by date, the latest first. */
 const sorted = (groupBy: Grouping, groups: readonly Group[]): readonly Group[] =>
   groupBy === 'day' ? groups.toReversed() : groups.toSorted((a, b) => b.costUsd - a.costUsd)
 
-/** What models used and cost. */
+/** Shows what models used and cost. */
 export default function Usage() {
   const [days, setDays] = useState(30)
   const [groupBy, setGroupBy] = useState<Grouping>('agent')
@@ -79,7 +79,7 @@ export default function Usage() {
   )
 }
 
-/** The cost of each day, those without a call too. */
+/** Shows the cost of each day, also of days without a call. */
 function Days({ days, groups }: { days: number; groups: readonly { key: string | null; costUsd: number }[] }) {
   const first = Date.parse(startOf(days))
   const costs = new Map(groups.map(({ key, costUsd }) => [key, costUsd]))

@@ -16,7 +16,7 @@ export interface FileRowProps {
   refresh: () => Promise<unknown>
 }
 
-/** One entry of a directory. */
+/** Shows one entry of a directory. */
 export function FileRow({ sandboxId, file, isOpened, open, refresh }: FileRowProps) {
   const { name, path, type, size, modifiedTime } = file
   const [asked, setAsked] = useState<'rename' | 'delete'>()

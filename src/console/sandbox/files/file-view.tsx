@@ -5,7 +5,7 @@ import { bytes } from '../../parts/format.ts'
 import { Problem } from '../../parts/problem.tsx'
 import { rawUrl } from './paths.ts'
 
-/** A text above this is only for download. */
+/** A longer text is only for download. */
 const MAX_TEXT_BYTES = 1024 * 1024
 const IMAGE = /\.(png|jpe?g|gif|webp|avif)$/i
 const SVG = /\.svg$/i
@@ -28,8 +28,8 @@ async function readContent(sandboxId: string, path: string): Promise<Content> {
 }
 
 /**
- * A file: text to edit, an image, or its size. An image is drawn as an image, never as a document: scripts in SVG do not run. The
- * server gives no file a type, which an SVG needs; at a `data:` address it is no document of this origin either.
+ * Shows a file: a text to edit, an image, or its size. An image is drawn as an image, never as a document, so that scripts in an SVG do
+ * not run. The server gives files no type, which an SVG needs; at a `data:` address it is not a document of this origin either.
  */
 export function FileView({ sandboxId, path, close }: { sandboxId: string; path: string; close: () => void }) {
   const isImage = IMAGE.test(path)
@@ -48,7 +48,7 @@ export function FileView({ sandboxId, path, close }: { sandboxId: string; path: 
     onSuccess: async () => {
       await content.refetch()
       setDraft(undefined)
-      // The button that was pressed goes away.
+      // The pressed button goes away.
       editor.current?.focus()
     },
   })

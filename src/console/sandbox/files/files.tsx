@@ -9,10 +9,10 @@ import { joinPath, parentsOf } from './paths.ts'
 import { type Upload, uploadFile } from './upload.ts'
 
 const HOME = '/home/user'
-/** As many entries as are drawn at once: thousands would hold the page up. */
+/** The page draws this many entries at once: thousands would block it. */
 const STEP = 200
 
-/** The files of a sandbox: a directory at a time, and one file beside it. */
+/** Shows the files of a sandbox: one directory, and one file beside it. */
 export default function Files({ sandboxId }: { sandboxId: string }) {
   const [directory, setDirectory] = useState(HOME)
   const [shown, setShown] = useState(STEP)

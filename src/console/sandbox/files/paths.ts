@@ -1,6 +1,6 @@
 export const joinPath = (directory: string, name: string): string => `${directory.replace(/\/$/, '')}/${name}`
 
-/** A directory and all above it, from the root on. */
+/** Lists a directory and all directories above it, from the root on. */
 export function parentsOf(directory: string): { name: string; path: string }[] {
   const names = directory.split('/').filter(Boolean)
   return [
@@ -9,6 +9,6 @@ export function parentsOf(directory: string): { name: string; path: string }[] {
   ]
 }
 
-/** Where the bytes of a file are. */
+/** Returns the address of a file's bytes. */
 export const rawUrl = (sandboxId: string, path: string): string =>
   `/v1/sandboxes/${sandboxId}/files?${new URLSearchParams({ path, format: 'stream' })}`

@@ -4,11 +4,11 @@ import { rawUrl } from './paths.ts'
 export interface Upload {
   path: string
   name: string
-  /** From 0 to 1. */
+  /** The uploaded part, from 0 to 1. */
   part: number
 }
 
-/** Sends a file of any size. `fetch` tells nothing of how far a body is, an XMLHttpRequest does. */
+/** Sends a file of any size. It uses an XMLHttpRequest because `fetch` does not report the progress of a body. */
 export function uploadFile(
   sandboxId: string,
   path: string,

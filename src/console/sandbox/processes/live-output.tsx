@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 
-/** As much as stays on the page: the server keeps a MiB. */
+/** The page keeps this much output; the server keeps a MiB. */
 const KEPT = 200_000
 
 interface Piece {
@@ -10,7 +10,7 @@ interface Piece {
   message?: string
 }
 
-/** What a process has printed, and what it prints. */
+/** Shows the output of a process, and follows it. */
 export function LiveOutput({ sandboxId, pid }: { sandboxId: string; pid: number }) {
   const [text, setText] = useState('')
   const end = useRef<HTMLPreElement>(null)

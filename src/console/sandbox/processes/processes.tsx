@@ -7,7 +7,7 @@ import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { LiveOutput } from './live-output.tsx'
 
-/** What runs in the sandbox without a request. */
+/** Shows the sandbox's background processes. */
 export default function Processes({ sandboxId }: { sandboxId: string }) {
   const path = { sandboxId }
   const queries = useQueryClient()

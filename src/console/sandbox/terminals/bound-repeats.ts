@@ -1,14 +1,14 @@
 import type { Terminal } from '@xterm/xterm'
 
-/** More than any program repeats at once: xterm would do each, and the page would stand still meanwhile. */
+/** No program repeats more than this at once. Without the limit xterm would do each repeat, and the page would freeze. */
 const MOST = 10_000
 
-/** Sequences that do something so often as their parameter says: ECMA-48 has them by these. */
+/** These letters end the sequences of ECMA-48 that repeat something as often as their parameter says. */
 const repeated = [...'bLMSTIZ@PX'].map(final => ({ final }))
 const sideways = ['@', 'A'].map(final => ({ intermediates: ' ', final }))
 const columns = ['}', '~'].map(final => ({ intermediates: "'", final }))
 
-/** Leaves out what a program has repeated beyond reason. */
+/** Removes repeats that are beyond reason from a program's output. */
 export function boundRepeats({ parser }: Terminal): void {
   for (const each of [...repeated, ...sideways, ...columns])
     parser.registerCsiHandler(each, params => params.some(count => typeof count === 'number' && count > MOST))

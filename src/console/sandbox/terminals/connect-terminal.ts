@@ -1,7 +1,7 @@
-/** What happens on a terminal's connection. */
+/** The events of a terminal's connection. */
 export interface TerminalEvents {
   output: (bytes: Uint8Array) => void
-  /** Older output is gone. */
+  /** The server has dropped older output. */
   gap: () => void
   exit: (code: number) => void
   lost: (isLost: boolean) => void
@@ -14,10 +14,10 @@ export interface TerminalConnection {
 }
 
 const RETRY_MS = 1000
-/** The close codes of a terminal that has ended, and of a session that has. */
+/** The close codes that mean that the terminal or the session has ended. */
 const FINAL = [1000, 1008]
 
-/** Connects to a terminal, again after a loss: from the byte on that was seen last. */
+/** Connects to a terminal. After a loss it connects again, from the byte after the last seen one. */
 export function connectTerminal(sandboxId: string, pid: number, events: TerminalEvents): TerminalConnection {
   let offset = 0
   let size: { columns: number; rows: number } | undefined

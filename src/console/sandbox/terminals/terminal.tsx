@@ -11,7 +11,7 @@ export interface TerminalProps {
   ended: () => unknown
 }
 
-/** A terminal of the sandbox. A lost connection comes back to where it was. */
+/** Shows a terminal of the sandbox. After a loss the connection goes on where it was. */
 export function Terminal({ sandboxId, pid, ended }: TerminalProps) {
   const box = useRef<HTMLDivElement>(null)
   const [isLost, setLost] = useState(false)
@@ -27,7 +27,7 @@ export function Terminal({ sandboxId, pid, ended }: TerminalProps) {
       fontSize: 14,
       cursorBlink: true,
       screenReaderMode: true,
-      // A link that a program prints is text here. Without a handler xterm asks, and opens it.
+      // A link that a program prints stays text here. Without a handler, xterm would ask and then open it.
       linkHandler: { activate: () => {} },
       theme: { background: '#14161a', foreground: '#e9eaec', cursor: '#8fa8ff' },
     })
@@ -35,7 +35,7 @@ export function Terminal({ sandboxId, pid, ended }: TerminalProps) {
     const fit = new FitAddon()
     terminal.loadAddon(fit)
     terminal.open(element)
-    // The Tab key is the shell's: after Escape it is the page's, as in editors on pages.
+    // The shell gets the Tab key. After Escape the page gets it, as in editors on pages.
     let wasEscape = false
     terminal.attachCustomKeyEventHandler(({ type, key }) => {
       if (type !== 'keydown' || key === 'Shift') return true

@@ -5,7 +5,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { Terminal } from './terminal.tsx'
 
-/** The shells of a sandbox. They outlive the page: it shows each as it was. */
+/** Shows the shells of a sandbox, which outlive the page. */
 export default function Terminals({ sandboxId }: { sandboxId: string }) {
   const path = { sandboxId }
   const queries = useQueryClient()
