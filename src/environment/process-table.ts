@@ -42,7 +42,7 @@ interface Entry {
   ring: OutputRing
   /** Up to here somebody has read. */
   readTo: number
-  /** When somebody has last read, by performance.now(). */
+  /** The time of the last read, by performance.now(). */
   readAtMs: number
   /** Resolves with the next reading, or the end. */
   taken: PromiseWithResolvers<void>
@@ -221,7 +221,7 @@ function infoOf({ pid, write }: StartedProcess, { command, name, pty }: StartOpt
 
 const shown = ({ info, ring }: Entry): ProcessInfo => ({ ...info, outputStart: ring.start, outputEnd: ring.end })
 
-/** Waits whether somebody reads while readers still count as present. */
+/** Waits for a read while readers still count as present. */
 async function isTakenSoon({ readAtMs, taken }: Entry, attachedMs: number): Promise<boolean> {
   const leftMs = readAtMs + attachedMs - performance.now()
   return (

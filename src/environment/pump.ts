@@ -2,12 +2,12 @@ import type { Descriptor } from '../descriptor.ts'
 import { createGathering } from './gathering.ts'
 
 export interface PumpOptions {
-  /** How many bytes wait in the pipe. */
+  /** Returns how many bytes wait in the pipe. */
   pendingBytes(descriptor: number): number
   /** True once nobody wants the output any more. */
   isGone(): boolean
   settleMs: number
-  /** Lets more bytes wait in the pipe. With this, much output is read in few large pieces. */
+  /** Lets more bytes wait in the pipe, so that much output is read in few large pieces. */
   widen?: (descriptor: number) => void
 }
 
@@ -59,7 +59,7 @@ export function pump(
   const isEmpty = () => isReading && pendingBytes(from.number) === 0
 
   return {
-    // The loop above ends then.
+    // Then the loop above ends.
     stop: () => void reader.cancel().catch(() => {}),
     async drained() {
       // What is in the pipe now was printed by the command. A process that it left behind may hold the pipe for ever.
@@ -68,7 +68,7 @@ export function pump(
         const before = moves
         if (!isEmpty()) await moved.promise
         else {
-          // The stream may have read ahead while the last bytes were taken: it gives that in this turn.
+          // The stream may have read ahead while the last bytes were taken: it gives those bytes in this turn.
           await (settleMs > 0 ? Bun.sleep(settleMs) : nextTurn())
           if (moves === before && isEmpty()) return
         }
@@ -77,5 +77,5 @@ export function pump(
   }
 }
 
-/** Lets other events have their turn. */
+/** Gives other events a turn. */
 export const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** The object with some members replaced. The others are called on the object itself, which may have private fields. */
+/** Returns the object with some members replaced. The other members are called on the object itself, which may have private fields. */
 export function withMembers<Target extends object>(target: Target, members: Partial<Target>): Target {
   return new Proxy(target, {
     get(_, name) {

@@ -71,7 +71,10 @@ export interface Budgets {
     mostUsd: number,
     signal: AbortSignal,
   ): Promise<Reservation | BudgetRefusal>
-  /** The budgets that a call has used up, which is stored and had this cost. Each is here once, until it is raised. */
+  /**
+   * Returns the budgets that this call has used up. The call is stored, and had this cost. Each budget is returned once, until it is
+   * raised.
+   */
   findReached(spender: BudgetSpender, budgets: RunBudgets, costUsd: number): ReachedBudget[]
 }
 

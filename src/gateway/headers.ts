@@ -40,7 +40,7 @@ export function upstreamHeaders(
   for (const name of [...from.keys()]) {
     if (dropped.includes(name) || hopByHop.includes(name) || /^(proxy|x-forwarded)-/.test(name)) headers.delete(name)
   }
-  // A provider without a price list is the operator's own. Other providers get no trace headers.
+  // A provider without a price list is the operator's own, and only such a provider gets trace headers.
   if (traceparent !== undefined && priceList === undefined) {
     headers.set('traceparent', traceparent)
     headers.delete('tracestate')

@@ -15,7 +15,7 @@ export interface ModelCallRequest {
   url: string
   /** The caller's headers. */
   headers: Headers
-  /** Where the call is in a trace, in place of what the caller says. */
+  /** The call's place in a trace. It replaces the place that the caller gives. */
   traceparent?: string | undefined
   body: string | undefined
   /** Counts when the provider reports no usage. */
@@ -30,7 +30,7 @@ export interface ModelCallRequest {
 export interface Outcome {
   status: 'completed' | 'failed' | 'aborted'
   usage: TokenUsage
-  /** When the first piece of a streamed answer came, by `performance.now()`. */
+  /** The time of the first piece of a streamed answer, by `performance.now()`. */
   firstChunkAtMs?: number
 }
 

@@ -16,12 +16,12 @@ import type { GatewayRun } from './run.ts'
 /** What calls used, in the form in which a run takes it. */
 export type CallUsage = Omit<Extract<EngineEvent, { type: 'usage' }>, 'type'>
 
-/** When a call was, and by which API. */
+/** The call's time and API. */
 export interface TimedCall {
   callId: string
   wire: string
   startedAt: string
-  /** By `performance.now()`. */
+  /** The time by `performance.now()`. */
   startedAtMs: number
 }
 
@@ -73,7 +73,7 @@ export function createRecorder(
   }
 }
 
-/** Only the operator may know what the whole server has spent. */
+/** Only the operator may know how much the whole server has spent. */
 function storeReached(db: Database, spender: BudgetSpender, { owner, limitUsd, spentUsd }: ReachedBudget): void {
   const { agentSlug: agent, sandboxId, threadId, runId, keyId } = spender
   const ids = { sandboxId, threadId, runId, agent, ...(owner === 'key' && { keyId: keyId ?? null }) }

@@ -80,7 +80,7 @@ export async function writeChunk(sink: Writable, bytes: Buffer): Promise<void> {
 
 export const LAST_CHUNK = '0\r\n\r\n'
 
-/** The end of a chunked body, with fields that follow it. */
+/** Returns the end of a chunked body, with the fields that follow it. */
 export const lastChunk = (trailers: readonly Header[]): Buffer =>
   Buffer.from(`0\r\n${formatFields(trailers)}\r\n`, 'latin1')
 

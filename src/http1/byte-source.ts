@@ -7,7 +7,7 @@ export interface ByteSource {
   read(): Promise<Buffer | undefined>
   /** Puts bytes back: the next read gives them again. */
   unread(bytes: Buffer): void
-  /** Takes what was read ahead, while no read is under way. What comes later is still the stream's. */
+  /** Takes the bytes that were read ahead, while no read is under way. Later bytes stay in the stream. */
   takeAhead(): Buffer | undefined
   /** Resolves to whether the stream has ended, once the next bytes or the end come. A read may follow at once. */
   isEnded(): Promise<boolean>

@@ -18,7 +18,7 @@ export interface TunnelEnd {
   source: ByteSource
 }
 
-/** Sends what was read ahead, either way. Whether nothing of it is left in this process. */
+/** Sends the bytes that were read ahead, in both directions. Returns true when none of them is left in this process. */
 export function passAhead(client: TunnelEnd, upstream: TunnelEnd): boolean {
   const pass = ({ source }: TunnelEnd, { socket: to }: TunnelEnd) => {
     const bytes = source.takeAhead()

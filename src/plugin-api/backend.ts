@@ -22,15 +22,18 @@ export interface Check {
   required: boolean
   detail: string
   remedy?: string
-  /** It is about sandboxes of this class alone, which cannot be made while it fails; the backend makes others. Never with `required`. */
+  /**
+   * The check concerns only the sandboxes of this class, which cannot be made while it fails; the backend makes others. Never used
+   * together with `required`.
+   */
   isolation?: Isolation
 }
 
-/** What a backend does while it makes an environment, for the client that waits for it. */
+/** The step that a backend is at while it makes an environment, for the client that waits for it. */
 export interface CreateProgress {
-  /** In a few words, as `pulling the image debian:12`. Never a secret. */
+  /** A few words, such as `pulling the image debian:12`. They never contain a secret. */
   message: string
-  /** How much of it is done, where this is known. */
+  /** How much of the step is done, where this is known. */
   doneBytes?: number
   totalBytes?: number
 }
@@ -54,11 +57,11 @@ export interface EnvironmentSpec {
   limits: Limits
   /** The sandbox's own variables, for a backend that sets them for every process. Each spawn brings them anyway. */
   env?: Readonly<Record<string, string>>
-  /** Nobody has asked for it yet: it is made ahead of its use, without `env` and `network`. See `Backend.claimSpare`. */
+  /** Nobody has asked for this environment yet: it is made ahead of its use, without `env` and `network`. See `Backend.claimSpare`. */
   isSpare?: boolean
   /** For a backend whose environments do not leave through the server's proxy. */
   network?: NetworkSpec
-  /** Takes what the backend does meanwhile, as often as the backend likes. Absent: nobody waits to see it. */
+  /** Receives the backend's steps, as often as the backend likes. Absent when nobody waits to see them. */
   onProgress?(progress: CreateProgress): void
 }
 
@@ -78,7 +81,7 @@ export interface EnvironmentSpec {
  */
 export interface Backend {
   readonly name: string
-  /** How an environment is isolated whose spec asks for nothing. */
+  /** Says how an environment is isolated when its spec asks for nothing. */
   readonly isolation: Isolation
   /**
    * The class that an environment of this spec would have, which may be weaker than what the spec asks for. Makes nothing. Throws
@@ -103,7 +106,7 @@ export interface Backend {
   claimSpare?(spec: EnvironmentSpec): Promise<boolean>
   /** Finds an environment, also after a restart of the server. Undefined when it does not exist. */
   open(environmentId: string): Promise<Environment | undefined>
-  /** Absent: this backend takes no snapshots. */
+  /** Absent when this backend takes no snapshots. */
   readonly snapshots?: Snapshots
   /** Why an environment does not run, or did not start, as far as this server knows. */
   troubleOf?(environmentId: string): string | undefined

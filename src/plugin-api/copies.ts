@@ -1,4 +1,4 @@
-/** How the sandboxes of a backend get into a backup. */
+/** Copies the sandboxes of a backend into a backup. */
 export interface SandboxCopies {
   /**
    * Copies all that persists of a sandbox, as of one moment, to files in a directory that does not exist yet, whether a server uses
@@ -13,9 +13,12 @@ export interface SandboxCopies {
 }
 
 export interface SandboxCopy {
-  /** Where the files belong in a data directory, and where their copies are. Empty: the note says where they stay. */
+  /**
+   * Where the files belong in a data directory, and where their copies are. The list is empty when the files stay elsewhere, as the note
+   * says.
+   */
   files: readonly { name: string; from: string }[]
-  /** How long what runs inside could not write. 0: it did not run. */
+  /** How long programs inside could not write. 0 means that none ran. */
   frozenMs?: number
   /** What else a restore needs, or where the files are. */
   note?: string

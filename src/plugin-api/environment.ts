@@ -25,7 +25,7 @@ export interface Environment {
   readonly id: string
   /** What confines it and what could not be limited here, as text for the operator. */
   readonly confinement: string[]
-  /** Its class. Absent: that of its backend. */
+  /** The environment's isolation class. Absent when it is the backend's. */
   readonly isolation?: Isolation
   /** Why it does not run, or did not start. Absent or undefined: all is well. */
   readonly trouble?: string | undefined
@@ -42,7 +42,7 @@ export interface Environment {
    * when the environment is gone.
    */
   hostOf?(port: number): Promise<PortHost>
-  /** Makes the socket of an SSH agent inside, which the server answers, and gives its path. Absent: there is no such agent. */
+  /** Makes the socket of an SSH agent inside, which the server answers, and returns its path. Absent when there is no such agent. */
   openSshAgent?(): Promise<string>
   /** Ends every process and keeps the files; the next use starts it again. */
   pause?(): Promise<void>
@@ -52,9 +52,9 @@ export interface Environment {
   setNetwork?(network: NetworkSpec): Promise<void>
   /** Absent: environments of this backend cannot run code cells. */
   readonly code?: EnvironmentCode
-  /** What it may use. Absent: nobody knows. */
+  /** The environment's limits. Absent when nobody knows them. */
   readonly limits?: Limits
-  /** What it uses now, in a moment and without starting it; empty when it does not run. Absent: nobody can tell. */
+  /** Measures quickly, without starting the environment, what it uses now. Empty when it does not run. Absent when nobody can tell. */
   usage?(): Promise<EnvironmentUsage>
   /**
    * Idempotent. When it resolves, no process is left, and the files are out of reach, also of a new environment of its id. What
@@ -63,15 +63,15 @@ export interface Environment {
   destroy(): Promise<void>
 }
 
-/** What an environment uses. An absent field: the backend cannot tell. */
+/** Measures of an environment's use. A field is absent when the backend cannot measure it. */
 export interface EnvironmentUsage {
-  /** Without what the kernel gives back when memory is short. */
+  /** Memory in use, without the part that the kernel gives back when memory is short. */
   memoryBytes?: number
-  /** What its files take. */
+  /** The space that its files take. */
   diskBytes?: number
-  /** CPU time that its processes took so far; from zero again after a restart. */
+  /** The CPU time that its processes took so far. It starts at zero again after a restart. */
   cpuMs?: number
-  /** CPU cores in use now, in fractions, in place of `cpuMs`. */
+  /** The CPU cores in use now, in fractions. It replaces `cpuMs`. */
   cpus?: number
   /** Processes and their threads. */
   processes?: number
@@ -95,13 +95,13 @@ export interface FileInfo {
   group: string
   modifiedTime: string
   symlinkTarget?: string
-  /** With details: where a link leads in the end, absolute. Absent when nothing is there. */
+  /** Where a link leads in the end, as an absolute path. Only with details; absent when nothing is there. */
   resolvedTarget?: string
-  /** With details: what callers keep with the file. */
+  /** The attributes that callers keep with the file. Only with details. */
   attributes?: Readonly<Record<string, string>>
 }
 
-/** How a file is written, where that is more than its bytes. */
+/** Says how a file is written, apart from its bytes. */
 export interface WriteDetails {
   /** The user who owns the file afterwards, and directories that are made for it. Ignored where there is no such user. */
   owner?: string
@@ -110,7 +110,7 @@ export interface WriteDetails {
 }
 
 export interface FileChange {
-  /** Relative to the watched directory, which is `.` itself. */
+  /** The path relative to the watched directory. The directory itself is `.`. */
   name: string
   type: 'create' | 'write' | 'remove' | 'rename' | 'chmod'
 }

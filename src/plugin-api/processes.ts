@@ -36,8 +36,8 @@ export interface StartOptions extends Omit<SpawnOptions, 'signal'> {
    */
   waitForReader?: boolean | 'attached'
   /**
-   * Who it runs as, by a name in the environment's /etc/passwd, with HOME and USER. Where there is no such user, or users cannot be
-   * changed, it runs as the environment's own.
+   * The user that runs it, by a name in the environment's /etc/passwd, with HOME and USER. Where there is no such user, or users cannot
+   * be changed, the environment's own user runs it.
    */
   user?: string
 }

@@ -6,15 +6,15 @@ import type { Isolation } from './isolation.ts'
  */
 export type CopyMethod = 'reflink' | 'layers' | 'copy'
 
-/** How a snapshot was taken. */
+/** Says how a snapshot was taken. */
 export interface TakenSnapshot {
-  /** How long what runs inside could not write, in ms. 0: it did not run. */
+  /** How long programs inside could not write, in ms. 0 means that none ran. */
   frozenMs: number
-  /** How the snapshot was made of its environment. */
+  /** Says how the snapshot was made of its environment. */
   method: CopyMethod
-  /** How an environment is made of the snapshot. */
+  /** Says how an environment is made of the snapshot. */
   forkMethod: CopyMethod
-  /** What it takes on the disk, beside what it shares. Absent: the backend cannot tell. */
+  /** The disk space that it takes, apart from the shared part. Absent when the backend cannot tell. */
   bytes?: number
 }
 

@@ -102,7 +102,7 @@ export function describeProxy({ describe, test, expect }: Kit, subject: BackendS
 /** Tests environments that reach the network by themselves. */
 export function describeOwnEgress({ describe, test, expect }: Kit, subject: BackendSubject): void {
   describe('its own way out', () => {
-    // The place that the sandboxes are at may have a proxy of its own there.
+    // The network of the sandboxes may have its own proxy there.
     test('is what the backend says it has, and no proxy is named to a process that is not there', async () => {
       expect(subject.backend.egress).toBe('own')
       const named =

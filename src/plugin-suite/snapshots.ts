@@ -80,7 +80,7 @@ export function describeSnapshots({ describe, test, expect }: Kit, subject: Back
         const young = await take(snapshots, second)
         const third = await from(young)
         try {
-          // Files that are shared stay; whether any are is the backend's.
+          // Shared files stay, and the backend decides which are shared.
           await snapshots.remove(old)
           await second.destroy()
           await third.pause?.()

@@ -13,7 +13,7 @@ export interface Stage {
     prompt: string,
     init?: Partial<Omit<TurnInit, 'prompt'>> & { context?: Partial<EngineContext> },
   ): Promise<TurnResult>
-  /** Where the engine works. */
+  /** The directory in which the engine works. */
   inside(): Environment
   /** What a command inside prints. */
   shell(command: string): Promise<string>

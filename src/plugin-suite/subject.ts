@@ -15,7 +15,7 @@ export interface BackendSubject {
   /** Opens another instance of the backend on the same data. */
   open(): Promise<Backend>
   create(): Promise<Environment>
-  /** Those that `create` asks for. */
+  /** The limits that `create` asks for. */
   limits: Limits
   /** Runs a shell command in the shared environment. */
   shell(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>

@@ -9,7 +9,7 @@ import { knownSince, OLDEST_GUEST, WIRE_VERSION } from '../wire/version.ts'
 /** Opens a call to a guest. Throws when its guest is too old for the request; other calls go on. */
 export type AskGuest = (request: GuestRequest) => Call
 
-/** Asks a guest that has said hello. `since` has the version that each request came with. */
+/** Opens a call to a guest that has said hello. `since` says with which version each request came. */
 export function askGuest(channel: Channel, hello: unknown, since = knownSince): AskGuest {
   const { version } = versionsOf(hello)
   return request => {

@@ -59,7 +59,7 @@ export interface GuestConnection extends Pick<Environment, 'spawn' | 'connect'> 
   readonly closed: Promise<void>
 }
 
-/** Sockets to the kernel in the network of a guest, by what they speak to. The guest has them too. */
+/** Sockets to the kernel in a guest's network, one for each part of the kernel. The guest has them too. */
 export interface LentSockets {
   route: Descriptor
   netfilter: Descriptor
@@ -76,7 +76,10 @@ const KILLED_WITHIN_MS = 30_000
 export interface GuestOptions extends Partial<Outlets> {
   /** Called after the guest's hello, where it runs on this machine. Undefined: this server may not copy its descriptors. */
   openDescriptors?: () => GuestDescriptors | undefined
-  /** Connects to a port inside without the guest. Undefined where it cannot at once: the guest does it then, or says why not. */
+  /**
+   * Connects to a port inside without the guest. Undefined when that does not succeed at once: then the guest connects, or says why it
+   * cannot.
+   */
   connectDirectly?: (port: number) => Duplex | undefined
   /** How long a command that was killed may take to end before the connection is given up. Default 30,000. */
   killedWithinMs?: number
@@ -119,7 +122,7 @@ export async function connectGuest(
   const ask = askGuest(channel, hello)
   const descriptors = offersDescriptors(hello) ? openDescriptors?.() : undefined
   const direct = new Set<Duplex>()
-  /** How many calls this server needs for itself. */
+  /** Counts the open calls that the server makes for its own needs. */
   let ownCalls = 0
   void channel.closed.then(() => {
     descriptors?.close()
@@ -136,7 +139,7 @@ export async function connectGuest(
     }),
     processes: createRemoteProcesses(ask),
     openSshAgent: once(async () => pathOf(await ask({ op: 'listen-for-ssh-agent' }).result)),
-    // The guest of an earlier version knows no such request, and listens.
+    // A guest of the earlier version does not know this request, and listens anyway.
     listenForProxy: () => void ask({ op: 'listen-for-proxy' }),
     async listenForDirect() {
       const call = ask({ op: 'listen-for-direct' })
@@ -147,7 +150,7 @@ export async function connectGuest(
         call.close()
       }
     },
-    // The guest of an earlier version has no resolver.
+    // A guest of the earlier version has no resolver.
     answerNames() {
       if (!answerName || versionsOf(hello).version < knownSince.names) return
       const names = ask({ op: 'names' })
@@ -158,7 +161,7 @@ export async function connectGuest(
       const stream = connectDirectly?.(port)
       if (stream) {
         direct.add(stream)
-        // Its user gets errors too; a connection may break before it has one.
+        // The stream's user gets errors too, but a connection may break before it has one.
         stream.on('error', () => {}).once('close', () => direct.delete(stream))
         return stream
       }
@@ -174,7 +177,7 @@ export async function connectGuest(
 function takeLent(from: GuestDescriptors, numbers: { route: unknown; netfilter: unknown }): LentSockets {
   const taken: Descriptor[] = []
   const closeAll = () => {
-    // The kernel may wait at this: not on the event loop.
+    // The kernel may wait in this call, so it must not run on the event loop.
     for (const { number } of taken.splice(0)) close(number, () => {})
   }
   const take = (number: unknown) => {

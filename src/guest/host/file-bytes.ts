@@ -8,8 +8,8 @@ const READ_BYTES = 256 * 1024
 const WRITE_BYTES = 512 * 1024
 
 /**
- * A file's bytes, up to its end. One piece is read ahead. The file is closed, and its call, at the end, when the reader has had
- * enough, and when the call ends.
+ * Reads a file's bytes up to its end, one piece ahead. The file and its call are closed at the end, when the reader stops, and when the
+ * call ends.
  */
 export function readTaken(file: TakenFile, call: Call): ReadableStream<Uint8Array> {
   let position = 0
@@ -44,7 +44,7 @@ export function readTaken(file: TakenFile, call: Call): ReadableStream<Uint8Arra
   )
 }
 
-/** The file was closed under the reader because its call has ended, which says why; else the error counts. */
+/** The call ended and closed the file under the reader: the call's reason counts. Otherwise the error counts. */
 function afterCall(call: Call, error: unknown): undefined {
   if (!call.isOver) {
     call.close()
@@ -55,7 +55,7 @@ function afterCall(call: Call, error: unknown): undefined {
 const refused = (error: unknown) => failureOf({ error: describeError(error) })
 
 /**
- * Fills a file that is empty, and closes it. Throws what the guest would have refused the bytes with, after the guest has
+ * Fills an empty file and closes it. When the guest would have refused the bytes, this throws the guest's error after the guest has
  * removed the file.
  */
 export async function writeTaken(

@@ -9,7 +9,7 @@ export interface GuestDescriptors {
   pendingBytes(descriptor: number): number
   /** Lets more bytes wait in a pipe that was copied, as far as Linux allows. */
   widenPipe(descriptor: number): void
-  /** The length that Linux lets the guest give a file. Whoever writes for it keeps to that. Undefined: it cannot be read now. */
+  /** The length that Linux lets the guest give a file. Writers for the guest keep to it. Undefined when it cannot be read now. */
   maxFileBytes(): number | undefined
   close(): void
 }
@@ -35,7 +35,7 @@ export function takeDescriptor(from: GuestDescriptors, number: unknown, kind: ke
     throw new Error('a descriptor without a number')
   const taken = from.take(number)
   if (isKind[kind](fstatSync(taken.number))) return taken
-  // A socket may be set to wait for its peer when it is closed: not on the event loop.
+  // A socket may be set to wait for its peer when it is closed, so that it must not be closed on the event loop.
   close(taken.number, () => {})
   throw new Error(`a descriptor that is no ${kind}`)
 }

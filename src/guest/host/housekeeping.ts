@@ -5,7 +5,7 @@ const LOOK_AT_MOST_EVERY_MS = 100
 
 export interface HousekeepingOptions {
   environments(): Iterable<KeptEnvironment>
-  /** True for one that waits for its first use, and is not idle before. */
+  /** True for an environment that waits for its first use, and is not idle before. */
   isSpare(environment: KeptEnvironment): boolean
   /** 0 never pauses. */
   idleMs: number

@@ -55,7 +55,7 @@ async function isWhole(directory: string, executable: string): Promise<boolean> 
   }
 }
 
-/** SHA-256 of a file. */
+/** Returns the SHA-256 of a file. */
 export async function digestOf(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const chunk of Bun.file(path).stream()) hash.update(chunk)

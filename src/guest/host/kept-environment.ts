@@ -12,7 +12,7 @@ export interface GuestHome {
   readonly id: string
   /** How this program's executable is run inside. */
   readonly executable: readonly string[]
-  /** Absent: as its backend says. */
+  /** Absent when its isolation is the backend's. */
   readonly isolation?: Isolation
   /** What confines it, as lines for the operator. */
   describe(): string[]
@@ -37,7 +37,7 @@ export interface GuestHome {
 export interface KeptEnvironment extends Environment {
   /** It is being destroyed, is still to be destroyed, or is gone. */
   readonly isDestroyed: boolean
-  /** It runs, and its guest is connected. */
+  /** True when it runs and its guest is connected. */
   readonly isConnected: boolean
   /** Ends its processes with a line for the operator, unless it is in use again. */
   pauseIfIdle(idleMs: number): Promise<void>

@@ -13,15 +13,15 @@ export type AnswerName = (message: Uint8Array, transport: 'udp' | 'tcp') => Prom
 /** The services for processes of one environment that reach out. */
 export interface Outlets {
   onProxy: OnProxy
-  /** Without it, only the proxy leads anywhere. */
+  /** Takes connections to any address. When it is absent, only the proxy leads anywhere. */
   onDirect?: OnDirect
-  /** Without it, the guest answers that no name can be resolved. */
+  /** Answers name look-ups. When it is absent, the guest answers that no name can be resolved. */
   answerName?: AnswerName
   /** Takes a connection that a process inside made to its SSH agent's socket. Without it there is no such socket. */
   onSshAgent?: (socket: Duplex) => void
 }
 
-/** What of a plugin's context serves environments that reach out. */
+/** The parts of a plugin's context that serve environments' connections to the outside. */
 export type OutletContext = Partial<Pick<PluginContext, 'serveProxy' | 'serveDirect' | 'answerName' | 'serveSshAgent'>>
 
 /** The outlets of one environment. Without `serveProxy` connections to the proxy are closed. */

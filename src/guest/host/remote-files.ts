@@ -43,7 +43,7 @@ export function createRemoteFiles(
 
     async write(path, body, signal, details = {}) {
       if (details.attributes && !keepsAttributes) throw cannotKeep()
-      // What is small costs less in a frame.
+      // A small file costs less in a frame.
       const from = body instanceof Uint8Array ? undefined : descriptors
       const call = askGuest({ op: 'write', path, ...details, ...(from && { asDescriptor: true }) })
       closeOnAbort(call, signal)
@@ -63,7 +63,7 @@ export function createRemoteFiles(
         }
       } catch (error) {
         call.close()
-        // Refused before any of it was read: reading it cancels it by itself.
+        // The file was refused before any of the body was read. A reader of the body would cancel it.
         if (!(body instanceof Uint8Array || body.locked)) await body.cancel(error).catch(() => {})
         throw error
       }
@@ -112,10 +112,10 @@ const cannotKeep = () =>
     'The sandbox runs since an earlier version of threadbox, which keeps no metadata of files.',
   )
 
-/** A line is not longer than a path, some times over. */
+/** A line may be a few times as long as a path. */
 const MAX_CHANGE_CHARS = 64 * 1024
 
-/** A reader that leaves the loop ends the call. */
+/** The call ends when a reader leaves the loop. */
 async function* changesOf(call: Call): AsyncGenerator<FileChange[], void> {
   try {
     for await (const line of lines(call.readable(lanes.down), MAX_CHANGE_CHARS)) yield [fileChangeOf(line)]

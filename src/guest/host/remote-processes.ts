@@ -19,7 +19,7 @@ export function createRemoteProcesses(askGuest: AskGuest): EnvironmentProcesses 
     async list() {
       const json = await collect(askGuest({ op: 'processes' }), MAX_LIST_BYTES)
       const infos = processInfosOf(json.toString('utf8'))
-      // Each one that runs is followed to its end.
+      // Each running process is followed to its end.
       if (infos.length > MAX_PROCESSES)
         throw new ApiError('sandbox_unavailable', 'The sandbox lists too many processes.')
       return infos

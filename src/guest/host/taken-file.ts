@@ -11,7 +11,7 @@ export interface TakenFile {
   close(): Promise<void>
 }
 
-/** Of a sandbox's own files. Whoever reads from others, as those of /proc, may have to wait, or act as the server. */
+/** Takes only a sandbox's own files. A read of other files, such as those of /proc, may have to wait, or may act as the server. */
 const OVERLAY = 0x794c7630
 
 /** Takes the descriptor that the guest names. Undefined when it is no regular file on the sandbox's disk, or cannot be taken. */
@@ -32,7 +32,7 @@ function openTaken(descriptor: number): TakenFile {
   const closeWhenFree = () => {
     if (closing && underWay === 0) close(descriptor, () => closing?.resolve())
   }
-  /** The number may be another file's once it is closed: it is closed after the last use, and not used after that. */
+  /** Once the descriptor is closed, its number may be another file's: it is closed after the last use, and not used after that. */
   const using = async (act: (done: (error: Error | null, count: number) => void) => void): Promise<number> => {
     if (closing) throw new Error('the file is closed')
     const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -66,7 +66,7 @@ function openTaken(descriptor: number): TakenFile {
   }
 }
 
-/** The part of the pieces after the first `count` bytes. */
+/** Returns the part of the pieces after the first `count` bytes. */
 function* after(pieces: readonly Uint8Array[], count: number): Generator<Uint8Array, void> {
   let skip = count
   for (const piece of pieces) {

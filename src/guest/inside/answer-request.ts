@@ -17,7 +17,7 @@ export interface Inside {
   gate: ProxyGate
   direct: DirectGate
   names: NameGate
-  /** Linux's calls that few guests need, opened at the first use. */
+  /** Linux's calls that few guests need. They are opened at their first use. */
   attributes(): Promise<Attributes>
   inotify(): Promise<Inotify>
 }
@@ -28,7 +28,7 @@ export async function answerRequest(call: Call, request: GuestRequest, inside: I
   const handle = (Object.hasOwn(handlers, request.op) ? handlers[request.op] : undefined) as
     | Handler<GuestRequest>
     | undefined
-  // Of a later server, which ought to know that.
+  // Only a later server sends a request that is unknown here, and it should know the guest's version.
   if (!handle)
     throw new GuestError('conflict', 'The sandbox runs an earlier version of threadbox, which cannot do this.')
   return await handle(call, request, inside)

@@ -1,12 +1,12 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 
-/** What callers keep with files, by names of their own: extended attributes below this prefix. */
+/** Callers keep attributes with files under names of their own: these are extended attributes with this prefix. */
 const PREFIX = 'user.e2b.'
-/** As many bytes as Linux allows for the names, and for one value, of a file. */
+/** Linux allows this many bytes for the names of a file's attributes, and for one value. */
 const MAX_BYTES = 64 * 1024
 
 export interface Attributes {
-  /** Empty also where the file system has no attributes. */
+  /** Returns an empty object also where the file system has no attributes. */
   read(path: string): Record<string, string>
   /** Throws an error with the code of Linux. */
   write(fd: number, attributes: Readonly<Record<string, string>>): void
@@ -47,5 +47,5 @@ export function openAttributes(): Attributes {
 
 const text = (value: string) => Buffer.from(`${value}\0`)
 
-/** The reason is not read: Bun may have set the number anew before it could be. */
+/** The errno is not read, because Bun may have set it anew before it could be. */
 const failure = () => Object.assign(new Error('attributes cannot be kept here'), { code: 'ENOTSUP' })

@@ -20,7 +20,7 @@ export async function bridge(): Promise<number> {
   const token = process.env[TOKEN_VARIABLE]
   if (!token) throw new Error('the engine starts the bridge, inside a container')
   eraseVariable(TOKEN_VARIABLE)
-  // The build's leaves what a start runs once uncompiled.
+  // The build's settings leave code that runs once at a start uncompiled.
   Bun.unsafe.setJITPolicy(1)
   const socket = await dial()
   const { promise, resolve } = Promise.withResolvers<number>()

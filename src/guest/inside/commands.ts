@@ -34,7 +34,7 @@ export interface Sink {
   take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void | Promise<void>
   /** True once nobody wants the output any more: what is still to come is dropped. */
   isGone(): boolean
-  /** Offers a pipe to somebody who may read it instead of this process. */
+  /** Offers a pipe to a server that may read it in place of this process. */
   offer?(stream: 'stdout' | 'stderr', from: Descriptor): OtherReader
 }
 
@@ -114,7 +114,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
   }
   const exit = reaper.ended(pid)
 
-  // Where somebody talks to the command, little comes at a time.
+  // While somebody talks to the command, little comes at a time.
   const offer = ends.input ? undefined : sink.offer
   const options = { isGone: sink.isGone, settleMs: pty ? TERMINAL_SETTLES_MS : 0 }
   const outputs = (['stdout', 'stderr'] as const).flatMap(stream => {
@@ -124,7 +124,7 @@ export function startCommand(request: CommandRequest, system: GuestSystem, sink:
     return createOutput(from, libc, bytes => sink.take(stream, bytes), each)
   })
   const underWay = Promise.withResolvers<void>()
-  // Who sends it input waits to talk to it.
+  // A client that has input waits until it can send that.
   const following = followSoon(outputs, { isHurried: ends.input !== undefined, onUnderWay: underWay.resolve })
   let isRunning = true
   let killing: Promise<void> | undefined

@@ -20,7 +20,7 @@ export async function serveContainer(): Promise<void> {
   if (token.byteLength === 0) throw new Error('the engine starts the guest, inside a container')
   // Any process that reads the token may drive the guest. Only root can, but many programs of root read files for others.
   eraseVariable(TOKEN_VARIABLE)
-  // Nothing else runs yet: nobody inside has a part in this.
+  // Nothing else runs yet, so that nobody inside can interfere.
   const networkTrouble = hasNetworkPower() ? (await import('./own-stack.ts')).takeOwnNetwork() : undefined
   const accept = openGuest({ networkTrouble })
   for (const [path, mode] of Object.entries(directories))

@@ -6,7 +6,7 @@ import { listen } from '../wire/connection.ts'
 import { GuestError } from '../wire/requests.ts'
 import type { ProxyGate } from './proxy.ts'
 
-/** What programs connect to any address, where the kernel redirects it to this guest. */
+/** Takes the connections that programs make to any address, which the kernel redirects to this guest. */
 export interface DirectGate {
   /**
    * Listens where connections are redirected to. Throws when somebody has the port, and when nothing is redirected. A second call
@@ -17,14 +17,14 @@ export interface DirectGate {
   lend(): { route?: number; netfilter?: number; close(): void }
 }
 
-/** Makes the gate, which does not listen yet. `trouble`: why nothing is redirected here. */
+/** Makes the gate, which does not listen yet. `trouble` says why nothing is redirected here. */
 export function createDirectGate(gate: ProxyGate, trouble?: string): DirectGate {
   let isListening = false
 
   const listenAt = (hostname: string, version: 4 | 6) =>
     listen({ hostname, port: DIRECT_PORT }, (connection, descriptor) => {
       const destination = destinationOf(descriptor, version)
-      // A program has connected to this port itself: it would be led here again without end.
+      // A program has connected to this port itself: it would be led back here without end.
       if (!destination || isOwnAddress(destination.address)) connection.reset()
       else gate.take(connection, { op: 'direct', ...destination })
     })
@@ -42,7 +42,7 @@ export function createDirectGate(gate: ProxyGate, trouble?: string): DirectGate 
       try {
         listenAt('::1', 6)
       } catch {
-        // Without IPv6 in this network, nothing leaves by it.
+        // Without IPv6 in this network, no connection leaves by it.
       }
     },
     lend() {
@@ -52,7 +52,7 @@ export function createDirectGate(gate: ProxyGate, trouble?: string): DirectGate 
         ...(route !== undefined && { route }),
         ...(netfilter !== undefined && { netfilter }),
         close() {
-          // The kernel may wait at this, until rules that were replaced are gone.
+          // The kernel may wait in this call until replaced rules are gone.
           for (const number of Object.values(lent)) if (number !== undefined) close(number, () => {})
         },
       }

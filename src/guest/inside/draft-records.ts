@@ -1,13 +1,13 @@
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
-/** A link to each draft: who was killed while it wrote one finds it again. Only root may write there. */
+/** The directory of links to all drafts: a guest that was killed while it wrote one finds it there again. Only root may write there. */
 export const RECORDS = '/var/lib/threadbox-drafts'
 export const PREFIX = '.threadbox-draft-'
-/** Ends the name of a draft whose target is not there yet. */
+/** The end of a draft's name while its target does not exist yet. */
 const NEW = '-new'
 
-/** The name of a draft: who watches its directory knows by it what the draft becomes. */
+/** Makes a draft's name, which tells a watch of its directory what the draft becomes. */
 export const draftName = (isNew: boolean) => crypto.randomUUID() + (isNew ? NEW : '')
 
 export const isDraft = (name: string): boolean => name.startsWith(PREFIX)

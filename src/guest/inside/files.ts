@@ -38,7 +38,7 @@ export async function sendFile(call: Call, path: string, asDescriptor = false): 
   }
 }
 
-/** With `attributes` it has details. */
+/** With `attributes` the result has details. */
 export async function describe(path: string, attributes?: Attributes): Promise<FileInfo | null> {
   await assertNotOwnPath(path)
   try {

@@ -1,7 +1,7 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { GuestError } from '../wire/requests.ts'
 
-/** Bits of a change, as the kernel names them. */
+/** The kernel's bits for changes. */
 export const masks = {
   modify: 0x2,
   attributes: 0x4,
@@ -29,15 +29,15 @@ const WATCHED =
   masks.moveSelf
 const NONBLOCK_CLOEXEC = 0x80800
 
-/** Before the name: watch, mask, cookie, length of the name. */
+/** Before the name come the watch, the mask, the cookie and the name's length. */
 const HEAD_BYTES = 16
 
 export interface KernelChange {
   watch: number
   mask: number
-  /** The same for both ends of a rename. */
+  /** Both ends of a rename have the same cookie. */
   cookie: number
-  /** Empty for the watched directory itself. */
+  /** The name is empty for the watched directory itself. */
   name: string
 }
 
@@ -47,7 +47,7 @@ export interface Inotify {
   /** The number of a directory's watch; undefined when there is no such directory, or no more may be watched. */
   add(fd: number, path: string, follow: boolean): number | undefined
   remove(fd: number, watch: number): void
-  /** How many descriptors are in use: their users count them. */
+  /** The number of descriptors in use, as their users count them. */
   openCount: number
 }
 
@@ -75,7 +75,7 @@ export function openInotify(): Inotify {
   }
 }
 
-/** The changes in what was read of a descriptor, which is always whole ones. */
+/** Reads the changes from bytes of a descriptor, which always hold whole changes. */
 export function* changesIn(bytes: Buffer): Generator<KernelChange, void> {
   for (let at = 0; at + HEAD_BYTES <= bytes.byteLength; ) {
     const length = bytes.readUInt32LE(at + 12)

@@ -13,13 +13,15 @@ export interface Libc {
   /** The number of a terminal's master, below /dev/pts; its other end may be opened from now on. */
   unlockTerminal(master: number): number
   resizeTerminal(master: number, size: TerminalSize): void
-  /** What waits in a pipe that does not block, up to 64 KiB: empty at its end, undefined when nothing waits. */
+  /**
+   * Reads up to 64 KiB that wait in a pipe that does not block. The result is empty at the pipe's end, and undefined when nothing waits.
+   */
   read(fd: number): Buffer | undefined
   /** The soft limit of a child; undefined when it may not be read. */
   softLimit(pid: number, resource: number): bigint | undefined
   /** Lowers a limit of this process, soft and hard; its children inherit it. Names it by its pid: see the seccomp policy. */
   lowerLimit(resource: number, value: bigint): void
-  /** Whether this process is refused a call that would set a limit to what it is: nothing inside can change that limit then. */
+  /** True when this process may not set a limit to the value that it has: nothing inside can change that limit then. */
   isLimitKept(resource: number): boolean
   /** Runs `start` under a lower soft limit: what it starts inherits that, this process keeps its own. */
   withSoftLimit<Result>(resource: number, value: bigint, start: () => Result): Result
@@ -58,7 +60,7 @@ export function eraseVariable(name: string): void {
     throw new Error(`${name} stays visible`)
 }
 
-/** The variable where it lies in memory, on a kernel that does not say where all are: gVisor's. */
+/** The variable's place in memory, on a kernel such as gVisor's that does not tell where all variables are. */
 function entryOf(name: string): Buffer {
   const { getenv } = dlopen('libc.so.6', { getenv: { args: [FFIType.pointer], returns: FFIType.pointer } }).symbols
   const value = getenv(ptr(Buffer.from(`${name}\0`)))
@@ -87,7 +89,7 @@ const TIOCGPTN = 0x80045430
 const PR_SET_DUMPABLE = 4
 const ANY = -1
 const PIECE_BYTES = 64 * 1024
-/** Linux allows an ordinary user no more. */
+/** Linux does not allow an ordinary user more. */
 const WIDE_PIPE_BYTES = 1024 * 1024
 const WNOHANG = 1
 

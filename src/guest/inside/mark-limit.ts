@@ -3,25 +3,28 @@ import { type Libc, RLIMIT_LOCKS, RLIMIT_RSS } from './libc.ts'
 
 /** A limit whose values can mark processes: the kernel keeps it, passes it on to children, and does not use it. */
 export interface MarkLimit {
-  /** As setrlimit names it. */
+  /** The limit's name for setrlimit. */
   resource: number
-  /** As /proc/PID/limits names it. */
+  /** The limit's name in /proc/PID/limits. */
   line: string
-  /** Processes that come from outside, as the bridge, have process 1's own limits, which change with it. */
+  /** Processes that come from outside, such as the bridge, have the limits of process 1, which change with it. */
   isShared: boolean
 }
 
-/** Above all marks. */
+/** All marks are below this value. */
 export const FIRST_MARK = 1n << 48n
 
-/** Of Linux, which has not used it since 2.4.25. */
+/** On Linux the mark is the limit of file locks, which Linux has not used since 2.4.25. */
 const fileLocks: MarkLimit = { resource: RLIMIT_LOCKS, line: 'Max file locks', isShared: false }
-/** Of gVisor, which lets nobody change the other. Linux has not used it since 2.4.30; hardly any program sets it. */
+/**
+ * On gVisor the mark is the limit of the resident set, because gVisor lets nobody change the other limit. Linux has not used this one since
+ * 2.4.30; hardly any program sets it.
+ */
 const residentSet: MarkLimit = { resource: RLIMIT_RSS, line: 'Max resident set', isShared: true }
 
 /**
- * Finds the limit that can be the mark here, and begins it. Throws, with what the operator can do, where that is not file locks and
- * nothing keeps commands from changing it.
+ * Finds a limit that can be the mark here, and sets it up. When that is not file locks and nothing keeps commands from changing it, this
+ * throws an error that says what the operator can do.
  */
 export function findMarkLimit(libc: Libc): MarkLimit {
   if (begins(libc, fileLocks)) return fileLocks

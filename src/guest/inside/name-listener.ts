@@ -2,12 +2,12 @@ import { type Connection, listen } from '../wire/connection.ts'
 import { MAX_QUESTION_BYTES } from '../wire/name-messages.ts'
 
 const PORT = 53
-/** What resolv.conf of a sandbox names, and what programs try where it names nothing. */
+/** The addresses that a sandbox's resolv.conf names, or that programs try where it names none. */
 const hosts = ['127.0.0.1', '::1']
 const MAX_CONNECTIONS = 64
-/** Questions of one connection that wait for their answers. */
+/** This many questions of one connection may wait for their answers. */
 const MAX_PIPELINED = 100
-/** Answers that a program does not read. */
+/** A connection is closed when its program leaves this many bytes of answers unread. */
 const MAX_UNREAD_BYTES = 256 * 1024
 const IDLE_MS = 15_000
 
@@ -15,7 +15,7 @@ export type NameTransport = 'udp' | 'tcp'
 export type Reply = (answer: Uint8Array) => void
 export type OnMessage = (message: Uint8Array, transport: NameTransport, reply: Reply) => void
 
-/** Takes DNS messages of programs inside, over UDP and TCP, until the process ends. What cannot be listened at is left out. */
+/** Takes DNS messages of programs inside, over UDP and TCP, until the process ends. It leaves out an address where it cannot listen. */
 export function listenForNames(onMessage: OnMessage): void {
   let connections = 0
   const accept = (connection: Connection) => {
@@ -28,7 +28,7 @@ export function listenForNames(onMessage: OnMessage): void {
     try {
       listen({ hostname, port: PORT }, accept)
     } catch {
-      // Somebody has the port, or the kernel has no IPv6.
+      // Another process has the port, or the kernel has no IPv6.
     }
     listenForDatagrams(hostname, onMessage).catch(() => {})
   }
@@ -40,10 +40,10 @@ async function listenForDatagrams(hostname: string, onMessage: OnMessage): Promi
     port: PORT,
     socket: {
       data(socket, bytes, port, address) {
-        // Its memory is used again for the next one.
+        // The memory is used again for the next message.
         onMessage(Buffer.from(bytes), 'udp', answer => void socket.send(answer, port, address))
       },
-      // What cannot be sent is lost, as a datagram may be.
+      // An answer that cannot be sent is lost, as any datagram may be.
       error() {},
     },
   })

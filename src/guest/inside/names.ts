@@ -8,11 +8,11 @@ import {
 } from '../wire/name-messages.ts'
 import { listenForNames, type NameTransport, type OnMessage, type Reply } from './name-listener.ts'
 
-/** The way from programs that ask for names to the servers that are connected. */
+/** Connects programs that ask for names with the servers that are connected. */
 export interface NameGate {
-  /** Listens where programs look for a resolver. Where that is not possible they find none. Where it does so already, it stays. */
+  /** Listens where programs look for a resolver. Where that is not possible they find none. A second call changes nothing. */
   listen(): void
-  /** Sends what programs ask through a call of a server's, until that ends. The newest that is open gets what comes from now on. */
+  /** Sends programs' questions through a server's call until the call ends. The newest open call gets new questions. */
   serve(call: Call): Promise<void>
 }
 
@@ -51,7 +51,7 @@ interface Asked {
 function createServer(call: Call): Server & { ended: Promise<void>; fail(): void } {
   const asked = new Map<number, Asked>()
   let nextId = 0
-  /** What waits while the server takes no more. */
+  /** The bytes that wait while the server takes no more. */
   let sending = Promise.resolve()
   const read = async () => {
     const decode = createNameDecoder(MAX_ANSWER_BYTES)
@@ -81,12 +81,12 @@ function createServer(call: Call): Server & { ended: Promise<void>; fail(): void
   }
 }
 
-/** A program that cannot be reached any more must not end the answers to all others. */
+/** A failure to reach one program must not end the answers to all others. */
 function tryReply(reply: Reply, answer: Uint8Array): void {
   try {
     reply(answer)
   } catch {
-    // The kernel refuses it: the program's port is no port, or there is no room.
+    // The kernel refuses the datagram: the program's port is not valid, or there is no room.
   }
 }
 

@@ -3,11 +3,14 @@ import { readFileSync } from 'node:fs'
 export const [CAP_NET_ADMIN, CAP_NET_RAW] = [12, 13]
 const networkCapabilities = (1 << CAP_NET_ADMIN) | (1 << CAP_NET_RAW)
 
-/** Whether this thread, or what it starts, may have power over the network. Engines give it where gVisor's own network is redirected. */
+/**
+ * Says whether this thread, or programs that it starts, may have power over the network. Engines give that where gVisor's own network is
+ * redirected.
+ */
 export const hasNetworkPower = (): boolean =>
   ['CapBnd', 'CapPrm', 'CapEff', 'CapInh'].some(set => (capabilities(set) & networkCapabilities) !== 0)
 
-/** The lower half of a set of this thread's. */
+/** The lower half of a capability set of this thread. */
 function capabilities(set: string): number {
   const line = readFileSync('/proc/thread-self/status', 'latin1')
     .split('\n')

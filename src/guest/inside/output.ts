@@ -6,7 +6,7 @@ import type { Libc } from './libc.ts'
 export interface Output {
   /** Hands on what is printed as it comes, from now on. Without this it is handed on when it is drained. */
   follow(): void
-  /** Whether there is output that was not handed on yet. */
+  /** True when there is output that was not handed on yet. */
   isWaiting(): boolean
   /** Resolves when all that was printed until now is handed on. To be called when the command has ended. */
   drained(): Promise<void>
@@ -25,7 +25,7 @@ export interface OutputOptions extends Pick<PumpOptions, 'isGone' | 'settleMs'> 
   offer?: (from: Descriptor) => OtherReader
 }
 
-/** The most that Linux keeps in a pipe for an ordinary user. */
+/** The largest size of a pipe that Linux allows an ordinary user. */
 const MAX_PIPE_BYTES = 1024 * 1024
 
 export function createOutput(
@@ -44,7 +44,7 @@ export function createOutput(
     return {
       async drained() {
         if (!(await own)) await offered.drained()
-        // What others have left in it is read here from now on.
+        // Bytes that another reader has left in it are read here from now on.
         await ((await own) ?? start()).drained()
       },
     }
@@ -63,7 +63,7 @@ export function createOutput(
         taken += bytes.byteLength
         await take(bytes)
       }
-      // A process that the command has left behind holds the pipe.
+      // A process that the command has left behind holds the pipe open.
       await follow().drained()
     },
   }

@@ -38,7 +38,7 @@ function redirectOwnStack(): string | undefined {
   if (raw < 0) return 'gVisor redirects connections only with the argument --net-raw in the runtime of the engine'
   try {
     const table = legacyTable()
-    // First the rules: without them a way to everywhere would swallow what goes there.
+    // The rules come first: without them, a route to everywhere would swallow the connections.
     if (setsockopt(raw, SOL_IP, IPT_SO_SET_REPLACE, ptr(table), table.byteLength) !== 0)
       return `gVisor takes no rules for connections: ${codeOf()}`
     const route = openNetlink(NETLINK_ROUTE)
@@ -58,7 +58,7 @@ function dropNetworkCapabilities(): void {
   const { capget, capset, prctl } = openLibc()
   for (const each of [CAP_NET_ADMIN, CAP_NET_RAW]) prctl(PR_CAPBSET_DROP, each, 0, 0, 0)
   const header = Uint32Array.of(CAPABILITY_VERSION_3, 0)
-  // Effective, permitted and inheritable ones, twice.
+  // The effective, permitted and inheritable sets come first with their lower halves, then with their upper halves.
   const sets = new Uint32Array(6)
   if (capget(ptr(header), ptr(sets)) === 0)
     capset(ptr(header), ptr(sets.map((set, index) => (index < 3 ? set & ~networkCapabilities : set))))

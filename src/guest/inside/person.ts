@@ -11,13 +11,13 @@ export interface Person {
   home: string
 }
 
-/** What the programs of an image without such lines have. */
+/** These users exist also where /etc/passwd lacks them. */
 const unnamed: readonly Person[] = [
   { name: 'root', uid: 0, gid: 0, home: '/root' },
   { name: 'user', uid: 0, gid: 0, home: '/home/user' },
 ]
 
-/** The user of a name; one that /etc/passwd does not have is root by that name, if it is known at all. */
+/** Finds the user of a name. `root` and `user` exist also where /etc/passwd lacks them. */
 export function findPerson(name: string): Person | undefined {
   return readPeople().find(each => each.name === name) ?? unnamed.find(each => each.name === name)
 }
@@ -36,10 +36,10 @@ function readPeople(): Person[] {
   })
 }
 
-/** Of util-linux. Busybox has one that knows no users. */
+/** The program is util-linux's. Busybox has one that knows no users. */
 const SETPRIV = '/usr/bin/setpriv'
 
-/** Where a map of ids has one id alone, nobody can become another user. */
+/** Where the map of ids has only one id, nobody can become another user. */
 const UID_MAP = '/proc/self/uid_map'
 
 /**
@@ -52,7 +52,7 @@ export function asUser(
   { env, cwd }: Pick<Program, 'env' | 'cwd'>,
 ): readonly string[] {
   if (uid === 0 || !isMapped(uid) || !isSetpriv()) return argv
-  // Else setpriv would be started, and say by itself what it could not start.
+  // Otherwise setpriv would start, and report by itself what it could not start.
   accessSync(resolve(cwd, pathOf(argv[0] ?? '', env, cwd)), constants.X_OK)
   ownHome(home, uid, gid)
   writeSudo()
@@ -69,7 +69,7 @@ function isSetpriv(): boolean {
   }
 }
 
-/** A home that was made for root becomes the user's: git trusts no directory of another. */
+/** Gives the user a home directory that was made for root, because git trusts no directory of another user. */
 function ownHome(home: string, uid: number, gid: number): void {
   try {
     if (lstatSync(home).uid === 0 && home !== '/') lchownSync(home, uid, gid)
@@ -80,16 +80,16 @@ function ownHome(home: string, uid: number, gid: number): void {
 
 const SUDO = '/usr/local/bin/sudo'
 
-/** Written where there is nothing by that name: the sudo of an image cannot gain what no program may gain. */
+/** Is written where nothing has that name: an image's sudo cannot gain rights that no program may gain. */
 function writeSudo(): void {
   try {
     writeFileSync(SUDO, sudo, { mode: 0o755, flag: 'wx' })
   } catch {
-    // It is there.
+    // The file is already there.
   }
 }
 
-/** As setpriv names what this process may do, such as `+cap_0,+cap_5`. */
+/** Lists in setpriv's form the capabilities that this process has, such as `+cap_0,+cap_5`. */
 function capabilities(): string {
   const [, bits = '0'] = /^CapPrm:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
   const [, bounds = '0'] = /^CapBnd:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []

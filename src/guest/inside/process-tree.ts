@@ -19,7 +19,7 @@ export interface Trees {
 const POLL_MS = 1
 /** Place of the thread count behind the name in /proc/PID/stat. */
 const THREADS = 17
-/** Of a limit's name in /proc/PID/limits. */
+/** The width of a limit's name in /proc/PID/limits. */
 const TITLE_WIDTH = 26
 
 export function createTrees(libc: Libc, { resource, line, isShared }: MarkLimit): Trees {
@@ -27,7 +27,7 @@ export function createTrees(libc: Libc, { resource, line, isShared }: MarkLimit)
 
   const carries = (limits: string, mark: bigint) => limits.includes(`${line.padEnd(TITLE_WIDTH)}${mark} `)
 
-  /** Whether it has a limit that is no mark which was given. Processes that come from outside have none. */
+  /** True when a process has a value of this limit that was not given as a mark. Processes that come from outside have none. */
   const isStray = (limits: string) => {
     const row = limits.split('\n').find(each => each.startsWith(line)) ?? ''
     const [, soft, hard] = /^ +(\d+) +(\w+) /.exec(row.slice(line.length)) ?? []
@@ -42,7 +42,7 @@ export function createTrees(libc: Libc, { resource, line, isShared }: MarkLimit)
     try {
       libc.lowerLimit(resource, last)
     } catch {
-      // Root inside has lowered it for pid 1. Without marks nothing can be killed for certain: the sandbox starts anew.
+      // Root inside has lowered the limit for pid 1. Without marks nothing can be killed for certain, so that the sandbox starts again.
       process.exit(1)
     }
     return last
@@ -51,13 +51,13 @@ export function createTrees(libc: Libc, { resource, line, isShared }: MarkLimit)
   return {
     mark: next,
     confirm(pid, mark) {
-      // Where root inside can lower it for pid 1, it may have done so in between.
+      // Where root inside can lower the limit for pid 1, it may have done so in between.
       if (libc.softLimit(pid, resource) !== mark) {
-        // It is of another user already, or has ended and may have left others.
+        // The process already belongs to another user, or has ended and may have left others.
         const limits = limitsOf(pid)
         if (limits === '' ? processIds().some(each => isStray(limitsOf(each))) : !carries(limits, mark)) process.exit(1)
       }
-      // What comes from outside must not go with the command: its mark is now that of no command.
+      // A process from outside must not go with the command: its mark is now one that no command has.
       if (isShared) next()
     },
     async kill(mark) {

@@ -10,7 +10,7 @@ const SSH_AGENT_SOCKET = '/run/threadbox/ssh-agent.sock'
 
 /** The way from the proxy's address inside to the servers that are connected. */
 export interface ProxyGate {
-  /** Listens at the proxy's address, unless somebody does. */
+  /** Listens at the proxy's address, unless another process does. */
   listen(): void
   /** Has a server take a connection that is meant for what the request says. It is reset where no server does, or refuses it. */
   take(connection: Connection, request: DirectRequest): void
@@ -39,17 +39,17 @@ export function createProxyGate(): ProxyGate {
           join(connection, { op: 'proxy' }, connection.destroy),
         )
       } catch {
-        // Somebody has the port: what runs inside has no proxy then, and all else works.
+        // Another process has the port: then programs inside have no proxy, and all else works.
       }
     },
     take: (connection, request) => join(connection, request, connection.reset),
     listenForSshAgent() {
-      // What was there is of a guest that has ended, or no longer reachable.
+      // The file there belonged to a guest that has ended, or can no longer be reached.
       if (hasAgent && existsSync(SSH_AGENT_SOCKET)) return SSH_AGENT_SOCKET
       mkdirSync(dirname(SSH_AGENT_SOCKET), { recursive: true })
       rmSync(SSH_AGENT_SOCKET, { force: true })
       listen({ unix: SSH_AGENT_SOCKET }, connection => join(connection, { op: 'ssh-agent' }, connection.destroy))
-      // For every user inside.
+      // Every user inside may connect.
       chmodSync(SSH_AGENT_SOCKET, 0o666)
       hasAgent = true
       return SSH_AGENT_SOCKET

@@ -5,8 +5,8 @@ import { redirectNetwork } from '../redirect/redirect.ts'
 import { netlinkSocket, openNetlink } from '../redirect/sockets.ts'
 
 /**
- * Redirects what programs connect to in the network that this process is in, where it may. Prints that it did, or why it
- * could not. Gives an exit code.
+ * Redirects the connections of programs in this process's network, where it may. Prints that it did so, or why it could not. Returns an
+ * exit code.
  */
 export function redirectOwnNetwork(): number {
   try {
@@ -25,17 +25,17 @@ export function redirectOwnNetwork(): number {
 const settings = {
   // Some engines switch IPv6 off in networks that lead nowhere.
   'ipv6/conf/all/disable_ipv6': '0',
-  // Nobody may make sockets for ICMP: what is sent by them over IPv6 would be swallowed.
+  // Nobody may open ICMP sockets: IPv6 packets from those would be swallowed.
   'ipv4/ping_group_range': '1 0',
 }
 
-/** As jails have them. Where this process may not set them, what is affected by them leads nowhere. */
+/** These settings are those of jails. Where this process may not change them, the affected connections lead nowhere. */
 function adjustSettings(): void {
   for (const [name, value] of Object.entries(settings)) {
     try {
       writeFileSync(`/proc/sys/net/${name}`, value)
     } catch {
-      // There is no such setting, or it is not for this process to change.
+      // The setting does not exist, or this process may not change it.
     }
   }
 }

@@ -53,7 +53,7 @@ export function openGuest({
     ownVariables: THREADBOX_ENVIRONMENT ? JSON.parse(THREADBOX_ENVIRONMENT) : {},
   }
   const gate = createProxyGate()
-  // Before any command runs: nothing inside can have the port first.
+  // The guest listens before any command runs, so that nothing inside can take the port first.
   if (!process.env[SERVER_LISTENS_VARIABLE]) gate.listen()
   const names = createNameGate()
   names.listen()
@@ -66,7 +66,7 @@ export function openGuest({
     attributes: once(async () => (await import('./attributes.ts')).openAttributes()),
     inotify: once(async () => (await import('./inotify.ts')).openInotify()),
   }
-  // The build's leaves what a start runs once uncompiled.
+  // The build's settings leave code that runs once at a start uncompiled.
   Bun.unsafe.setJITPolicy(1)
   return stream => accept(stream, inside, gate)
 }

@@ -4,15 +4,15 @@ import { constants } from 'node:os'
 
 /** A program to start, and its descriptors. */
 export interface Program {
-  /** The first is a path, or a name that is looked for in the PATH of `env`. */
+  /** The first word is a path, or a name that is looked up in the PATH of `env`. */
   argv: readonly string[]
   env: Readonly<Record<string, string>>
   cwd: string
-  /** Absent when it reads end of file at once. */
+  /** Absent when the program reads end of file at once. */
   stdin?: number
   stdout: number
   stderr: number
-  /** The terminal that becomes its session's own. */
+  /** The terminal that controls the program's session. */
   terminal?: string
 }
 
@@ -28,7 +28,7 @@ const SETSIGDEF = 0x04
 const SETSIGMASK = 0x08
 const SETSID = 0x80
 
-/** More than what libc keeps in each, on every architecture. */
+/** This is larger than each of libc's structures on every architecture. */
 const OPAQUE_BYTES = 512
 const FIRST_OTHER = 3
 
@@ -53,10 +53,10 @@ export function openStartProgram(): StartProgram {
   libc.posix_spawnattr_setflags(ptr(attributes), SETSIGDEF | SETSIGMASK | SETSID)
   libc.posix_spawnattr_setsigdefault(ptr(attributes), ptr(everySignal))
   libc.posix_spawnattr_setsigmask(ptr(attributes), ptr(noSignal))
-  // Opened before anything else runs inside: what is there later may wait for a writer.
+  // The file is opened before anything else runs inside: a later file of that name might wait for a writer.
   const nothing = openSync('/dev/null', 'r')
   const pid = new Int32Array(1)
-  /** Memory to which libc has pointers, which the garbage collector does not see. */
+  /** libc has pointers to this memory, which the garbage collector does not see. */
   const held = new Set<unknown>()
 
   return ({ argv, env, cwd, stdin = nothing, stdout, stderr, terminal }) => {
@@ -95,7 +95,7 @@ const opaque = () => Buffer.alloc(OPAQUE_BYTES)
 
 const text = (value: string) => Buffer.from(`${value}\0`)
 
-/** Texts as C has them: a pointer into `bytes` to each, and a zero. */
+/** Makes C strings: a pointer into `bytes` for each text, and a null pointer. */
 function vector(texts: readonly string[]): { pointers: BigUint64Array; bytes: Buffer } {
   if (texts.some(each => each.includes('\0'))) throw new Error('a word or a variable has the character U+0000')
   const bytes = Buffer.from(texts.map(each => `${each}\0`).join(''))
@@ -108,7 +108,7 @@ function vector(texts: readonly string[]): { pointers: BigUint64Array; bytes: Bu
   return { pointers, bytes }
 }
 
-/** Where a program is. Throws an error with the code of Linux. */
+/** Finds the path of a program. Throws an error with the code of Linux. */
 export function pathOf(program: string, { PATH = '' }: Readonly<Record<string, string>>, cwd: string): string {
   if (program.includes('/')) return program
   const path = Bun.which(program, { PATH, cwd })

@@ -12,7 +12,7 @@ const base = {
   ...proxyVariables,
 }
 
-/** A name for the characters alone: for LANG=C.UTF-8 each program would open the files of all twelve categories. */
+/** This locale has only the characters: with LANG=C.UTF-8 each program would open the files of all twelve categories. */
 const locale = { LC_CTYPE: 'C.UTF-8' }
 
 /**
@@ -28,7 +28,7 @@ export function variablesOf(
   return {
     ...base,
     SHELL: shell,
-    // A language that somebody chose names the characters too.
+    // When somebody chose a language, that names the characters too.
     ...(given.LANG === undefined && locale),
     ...ofImage,
     ...(person && { HOME: person.home, USER: person.name, LOGNAME: person.name }),

@@ -14,7 +14,7 @@ export interface WatchedTree {
   isThere(): boolean
 }
 
-/** The kernel counts each directory. */
+/** The kernel counts each watched directory. */
 const MAX_DIRECTORIES = 8192
 const MAX_ANNOUNCED = 10_000
 
@@ -27,11 +27,11 @@ const MAX_ANNOUNCED = 10_000
 export function createWatchedTree(inotify: Inotify, fd: number, root: string, isRecursive: boolean): WatchedTree {
   /** The path of each watch. */
   const directories = new Map<number, string>()
-  /** Paths that were reported as created because they were found; the kernel may report them again. */
+  /** The paths that were reported as created because a listing found them; the kernel may report them again. */
   const announced = new Set<string>()
-  /** A directory that was moved away, or within the tree: the next change says which. */
+  /** A directory that was moved away or within the tree: the next change tells which. */
   let moving: { cookie: number; path: string } | undefined
-  /** A file of ours that was moved to its final name. */
+  /** A file that the guest moved to its final name. */
   let draft: { cookie: number; isNew: boolean } | undefined
   let isThere = true
 
@@ -40,7 +40,7 @@ export function createWatchedTree(inotify: Inotify, fd: number, root: string, is
     if (directories.size >= MAX_DIRECTORIES) throw full()
     const watch = inotify.add(fd, path, isRoot)
     const entries = entriesOf(path)
-    // It is gone again, or was never a directory.
+    // The directory is gone again, or the path never was a directory.
     if (!entries) return
     if (watch === undefined) throw full()
     directories.set(watch, path)
@@ -107,7 +107,7 @@ export function createWatchedTree(inotify: Inotify, fd: number, root: string, is
     if (mask & masks.attributes) yield change('chmod')
   }
 
-  /** Below the root a directory's own changes come from the one above it, too. */
+  /** The directory above also reports changes of a directory itself, except for the root. */
   function* ofItself(watch: number, mask: number): Generator<FileChange, void> {
     if (watch !== rootWatch) return
     if (mask & masks.attributes) yield { name: '.', type: 'chmod' }

@@ -2,15 +2,15 @@
 export const OWN_ADDRESS = Uint8Array.of(198, 18, 0, 1)
 export const OWN_ADDRESS_6 = Uint8Array.of(0xfd, 0x74, 0x68, 0x72, 0x65, 0x61, 0x64, 0x62, 0, 0, 0, 0, 0, 0, 0, 1)
 
-/** Where connections to any address arrive inside, at 127.0.0.1 and ::1. */
+/** Connections to any address arrive inside at this port of 127.0.0.1 and ::1. */
 export const DIRECT_PORT = 3129
 
-/** Where questions for names arrive, whatever resolver they were meant for. */
+/** Questions for names arrive here, whatever resolver they were meant for. */
 export const NAMES_PORT = 53
 
-/** The parts of the kernel that are asked, as Linux numbers them. */
+/** The protocols of the parts of the kernel that are asked, as Linux numbers them. */
 export const NETLINK_ROUTE = 0
 export const NETLINK_NETFILTER = 12
 
-/** What a process says that has redirected its own network. */
+/** A process prints this when it has redirected its own network. */
 export const REDIRECTED = 'redirected'

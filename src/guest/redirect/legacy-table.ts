@@ -14,7 +14,7 @@ const ENTRY_BYTES = 112
 const NAME_BYTES = 29
 const NF_ACCEPT = le32(-2)
 const NF_NAT_RANGE_PROTO_SPECIFIED = 2
-/** The destination is not the one that is named. */
+/** The flag means that the destination is not the named one. */
 const IPT_INV_DSTIP = 0x10
 
 const name = (text: string, length: number): Uint8Array => {
@@ -39,7 +39,7 @@ const redirectTo = (port: number): Uint8Array =>
     'REDIRECT',
     Buffer.concat([le32(1), le32(NF_NAT_RANGE_PROTO_SPECIFIED), le32(0), le32(0), be16(port), be16(port)]),
   )
-/** Any port of the source, one of the destination. */
+/** The rule matches any source port and one destination port. */
 const ports = (port: number): number[] => [0, 0, 0xff, 0xff, port, port >> 8, port, port >> 8]
 const udpTo = (port: number): Uint8Array => extension('udp', Uint8Array.of(...ports(port), 0, 0))
 const tcpTo = (port: number): Uint8Array => extension('tcp', Uint8Array.of(...ports(port), 0, 0, 0, 0))
@@ -53,7 +53,7 @@ interface Rule {
 function entry({ protocol = 0, match = new Uint8Array(), target }: Rule): Uint8Array {
   const bytes = Buffer.alloc(ENTRY_BYTES + match.byteLength + target.byteLength)
   if (protocol === TCP) {
-    // All but this network's own addresses, 127.0.0.0/8.
+    // The rule covers all addresses but this network's own, 127.0.0.0/8.
     bytes.set([127, 0, 0, 0], 4)
     bytes.set([255, 0, 0, 0], 12)
     bytes[83] = IPT_INV_DSTIP
@@ -102,7 +102,7 @@ export function legacyTable(): Uint8Array {
   return Buffer.concat([
     ...[name('nat', 32), le32(hooks), le32(entries.length), le32(at)],
     ...[new Uint8Array(begins.buffer), new Uint8Array(policies.buffer)],
-    // Counters of the table that is replaced: none is asked for, and their place is nowhere.
+    // The counters of the replaced table are not asked for, so their address is null.
     ...[le32(0), new Uint8Array(8)],
     ...entries,
   ])

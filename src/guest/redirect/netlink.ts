@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 export interface NetlinkSocket {
   /** Sends to the kernel. Throws where it takes nothing. */
   send(bytes: Uint8Array): void
-  /** What the kernel has answered, one datagram each time; undefined when nothing more waits. */
+  /** Returns one datagram of the kernel's answers; undefined when nothing more waits. */
   receive(): Uint8Array | undefined
 }
 
@@ -12,11 +12,11 @@ export interface NetlinkMessage {
   type: number
   flags: number
   body: Uint8Array
-  /** What this message is needed for, as text for a refusal. */
+  /** Says what this message is needed for, as text for a refusal. */
   what: string
 }
 
-/** What the kernel refused, by the name of the errno. */
+/** The messages that the kernel refused, with the name of the errno. */
 export interface NetlinkRefusal {
   what: string
   code: string
@@ -32,7 +32,7 @@ const NLA_F_NESTED = 0x8000
 const NLMSG_ERROR = 2
 const HEADER_BYTES = 16
 
-/** Whole numbers of the network's and of this machine's order; all machines that this runs on begin with the low byte. */
+/** Whole numbers in the network's byte order and in this machine's, which is little-endian on all machines that this runs on. */
 export const u8 = (value: number): Uint8Array => Uint8Array.of(value)
 export const be16 = (value: number): Uint8Array => Uint8Array.of(value >> 8, value)
 export const be32 = (value: number): Uint8Array => Uint8Array.of(value >> 24, value >> 16, value >> 8, value)
@@ -77,7 +77,7 @@ function encode({ type, flags, body }: NetlinkMessage, sequence: number): Uint8A
   return bytes
 }
 
-/** The messages about errors in one datagram. An errno of 0 says that all is well. */
+/** Lists the error messages in one datagram. An errno of 0 means success. */
 export function* readErrors(datagram: Uint8Array): Generator<{ sequence: number; errno: number }> {
   const view = Buffer.from(datagram.buffer, datagram.byteOffset, datagram.byteLength)
   for (let at = 0; at + HEADER_BYTES <= view.byteLength; ) {

@@ -7,14 +7,14 @@ import { newRules, paceOfConnections, rulesAnew, untrackedRules } from './rules.
  * time: the rules are changed as one. Throws an error that says what the kernel lacks; the network is as it was then.
  */
 export function redirectNetwork(sockets: { route: NetlinkSocket; netfilter: NetlinkSocket }): void {
-  // First the rules: without them a way to everywhere would swallow what goes there.
+  // The rules come first: without them, a route to everywhere would swallow the connections.
   const refusals = exchange(sockets.netfilter, newRules)
   const areThere = refusals.some(({ code }) => code === 'EEXIST')
   assertTaken(areThere ? exchange(sockets.netfilter, rulesAnew) : refusals)
   exchange(sockets.netfilter, untrackedRules)
   exchange(sockets.netfilter, paceOfConnections)
   assertTaken(exchange(sockets.route, [loopbackUp]))
-  // A network may have no IPv6: then nothing of it leaves, as before.
+  // A network may have no IPv6. Then none of its connections leaves, as before.
   for (const step of wayOf6) if (exchange(sockets.route, [step]).length > 0) break
   for (const step of wayOf4) assertTaken(exchange(sockets.route, [step]))
 }

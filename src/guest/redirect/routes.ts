@@ -3,7 +3,7 @@ import { attribute, le32, type NetlinkMessage, NLM_F_ACK, NLM_F_CREATE, NLM_F_EX
 
 const [RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE] = [16, 20, 24]
 const [AF_UNSPEC, AF_INET, AF_INET6] = [0, 2, 10]
-/** Of the loopback interface, in every network. */
+/** Every network has this loopback interface. */
 const LOOPBACK = 1
 const IFF_UP = 1
 const [IFA_ADDRESS, IFA_LOCAL] = [1, 2]
@@ -21,11 +21,11 @@ export const loopbackUp: NetlinkMessage = {
   what: 'the loopback interface',
   type: RTM_NEWLINK,
   flags: NLM_F_ACK,
-  // The family, padding, its type, its number, the flags, and which of them to change.
+  // The message has the family, padding, a type, a number, the flags, and a mask of the flags to change.
   body: Buffer.concat([Uint8Array.of(AF_UNSPEC, 0, 0, 0), le32(LOOPBACK), le32(IFF_UP), le32(IFF_UP)]),
 }
 
-/** An address of the sandbox's own, and a way to everywhere that ends at its loopback interface. */
+/** Adds an address of the sandbox's own, and a route to everywhere that ends at its loopback interface. */
 const way = (family: number, address: Uint8Array, version: string): NetlinkMessage[] => [
   {
     what: `an ${version} address`,

@@ -20,7 +20,7 @@ const [BATCH_BEGIN, BATCH_END] = [0x10, 0x11]
 const [NEWTABLE, DELTABLE, NEWCHAIN, NEWRULE] = [0, 2, 3, 6].map(type => (NFNL_SUBSYS_NFTABLES << 8) | type)
 const [NFPROTO_UNSPEC, NFPROTO_INET, NFPROTO_IPV4, NFPROTO_IPV6] = [0, 1, 2, 10]
 const NF_INET_LOCAL_OUT = 3
-/** The kernel remembers a connection from -200 on. */
+/** The kernel begins to track connections at priority -200. */
 const [PRIORITY_RAW, PRIORITY_PACE, PRIORITY_NAT, PRIORITY_FILTER] = [-300, -299, -100, 0]
 const [VERDICT_REGISTER, REGISTER] = [0, 1]
 const [NF_DROP, NF_ACCEPT] = [0, 1]
@@ -63,7 +63,7 @@ const version = (protocol: number) => [meta(META_NFPROTO), equals(u8(protocol))]
 const transport = (protocol: number) => [meta(META_L4PROTO), equals(u8(protocol))]
 const fromPort = (port: number) => [payload(TRANSPORT_HEADER, 0, 2), equals(be16(port))]
 const toPort = (port: number) => [payload(TRANSPORT_HEADER, 2, 2), equals(be16(port))]
-/** A connection begins: of its flags SYN is set, and ACK is not. */
+/** Matches the first packet of a connection: SYN is set, and ACK is not. */
 const begins = [
   payload(TRANSPORT_HEADER, 13, 1),
   expression(
@@ -76,7 +76,7 @@ const begins = [
   ),
   equals(u8(TCP_SYN)),
 ]
-/** Matches what is more than so many packets a second, after a burst of packets. */
+/** Matches the packets above so many in a second, after a burst. */
 const moreThan = (perSecond: number, burst: number) =>
   expression(
     'limit',
@@ -87,7 +87,7 @@ const moreThan = (perSecond: number, burst: number) =>
     attribute(5, be32(LIMIT_INVERTED)),
   )
 const LOOPBACK_6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
-/** The first bytes of where an IPv4 packet goes, and all of where an IPv6 one does. */
+/** Reads the first bytes of an IPv4 packet's destination, or all of an IPv6 packet's. */
 const to4 = (bytes: Uint8Array) => [
   ...version(NFPROTO_IPV4),
   payload(NETWORK_HEADER, 16, bytes.byteLength),
@@ -95,7 +95,7 @@ const to4 = (bytes: Uint8Array) => [
 ]
 const to6 = (bytes: Uint8Array) => [...version(NFPROTO_IPV6), payload(NETWORK_HEADER, 24, 16), equals(bytes)]
 
-/** 127.0.0.0/8 and ::1, then the sandbox's own addresses. */
+/** 127.0.0.0/8 and ::1 come first, then the sandbox's own addresses. */
 const loopback = [to4(u8(127)), to6(LOOPBACK_6)]
 const own = [to4(OWN_ADDRESS), to6(OWN_ADDRESS_6)]
 const staysInside = [...loopback, ...own].map(match => [...match, accept])
@@ -213,10 +213,13 @@ const change = (...messages: readonly NetlinkMessage[]): readonly NetlinkMessage
  */
 export const newRules = change(table(NEWTABLE, NLM_F_CREATE | NLM_F_EXCL), ...redirecting)
 
-/** The same in place of rules of ours, which another version may have made. The kernel waits for readers of those: 15 ms were seen. */
+/**
+ * Makes the same change in place of our own rules, which another version may have made. The kernel waits for readers of those, up to 15
+ * ms in tests.
+ */
 export const rulesAnew = change(table(DELTABLE, 0), table(NEWTABLE, NLM_F_CREATE), ...redirecting)
 
-/** Each to be added to either. Not every kernel has what it needs, and all else works without it. */
+/** Rules that may be added to either change. Not every kernel supports them, and all else works without them. */
 export const untrackedRules = change(...raw)
 export const paceOfConnections = change(
   ...chain({ name: 'pace', type: 'filter', priority: PRIORITY_PACE, rules: paceRules }),

@@ -6,11 +6,11 @@ import { originalDestination, readSocketAddress } from './original-destination.t
 const [AF_NETLINK, SOCK_RAW, SOCK_CLOEXEC, SOCK_NONBLOCK] = [16, 3, 0x80000, 0x800]
 const [SOL_SOCKET, SO_DOMAIN] = [1, 39]
 const MSG_DONTWAIT = 0x40
-/** More than any answer of the kernel's to a message of ours. */
+/** The kernel's answers to our messages are shorter than this. */
 const ANSWER_BYTES = 16 * 1024
 
 let opened: ReturnType<typeof openLibc> | undefined
-/** Opened at the first use: most processes that know this file redirect nothing. */
+/** libc is opened at the first use: most processes that load this file redirect nothing. */
 const libc = () => (opened ??= openLibc())
 
 function openLibc() {
@@ -58,7 +58,7 @@ export function netlinkSocket(descriptor: number): NetlinkSocket {
   }
 }
 
-/** Where a connection was made to before the kernel redirected it here. Undefined when it was not redirected. */
+/** Returns the address that a connection was made to before the kernel redirected it here. Undefined when it was not redirected. */
 export function destinationOf(descriptor: number, version: 4 | 6): { address: string; port: number } | undefined {
   const { level, option, bytes } = originalDestination[version]
   const address = new Uint8Array(bytes)

@@ -8,7 +8,7 @@ export type Lane = (typeof lanes)[keyof typeof lanes]
 
 /** What a lane's sender may send before its reader has taken any of it. */
 const WINDOW_BYTES = 256 * 1024
-/** As much as one answer to a reader of a process has. */
+/** One answer to a reader of a process has at most this many bytes. */
 const PIECE_BYTES = 128 * 1024
 
 interface Incoming {
@@ -18,7 +18,7 @@ interface Incoming {
   ended: boolean
   discarding: boolean
   wake: (() => void) | undefined
-  /** Bytes that came past the channel. */
+  /** The bytes that came past the channel. */
   poured: Buffer[]
   pouredBytes: number
   /** Called when some of them were taken. */
@@ -62,7 +62,7 @@ export class Call {
     this.result.catch(() => {})
   }
 
-  /** What the other side answers first. Rejects when the call is closed before. */
+  /** The other side's first answer. Rejects when the call is closed before. */
   get reply(): Promise<unknown> {
     if (!this.#reply) {
       this.#reply = Promise.withResolvers()
@@ -152,7 +152,7 @@ export class Call {
     state.wake?.()
   }
 
-  /** Whether the other side has said that no more bytes come in a lane. */
+  /** True when the other side has said that no more bytes come in a lane. */
   readonly hasEnded = (lane: Lane): boolean => this.#incoming[lane].ended
 
   readable(lane: Lane): ReadableStream<Uint8Array> {

@@ -13,9 +13,9 @@ const MAX_UNSENT_BYTES = 96 * 1024 * 1024
 
 /** The byte stream under a channel: a Duplex of node:stream, or something leaner. */
 export interface ChannelStream {
-  /** Bytes that were written and wait for the peer to read. */
+  /** The number of written bytes that wait for the peer to read. */
   readonly writableLength: number
-  /** Takes all, whatever waits already. */
+  /** Takes all bytes, however many wait already. */
   write(bytes: Uint8Array): unknown
   destroy(): unknown
   on(event: 'data', listener: (bytes: Buffer) => void): unknown
@@ -173,10 +173,10 @@ export class Channel {
   }
 }
 
-/** A frame of so much leaves by itself: to copy it beside others costs more than a write. */
+/** A frame of this size leaves by itself: copying it beside others costs more than a write. */
 const LARGE_BYTES = 32 * 1024
 
-/** What leaves in one write each. */
+/** At most this many bytes leave in one write. */
 function* inWrites(frames: readonly Buffer[]): Generator<Buffer, void> {
   let small: Buffer[] = []
   const together = () => {

@@ -10,9 +10,9 @@ export interface Connection extends ChannelStream {
   drained(): Promise<void>
   /** Ends both sides at once, as a connection that is refused. */
   reset(): void
-  /** Ends this side after what was written. */
+  /** Ends this side after everything that was written. */
   end(): void
-  /** Hands on what comes, each piece once the one before was taken, until the peer has ended. Rejects as `take` does. */
+  /** Hands on the incoming pieces, each once the one before was taken, until the peer has ended. Rejects when `take` rejects. */
   readAll(take: (bytes: Buffer) => Promise<void>): Promise<void>
 }
 
@@ -59,11 +59,11 @@ const events = {
   drain: ({ data }: Handled) => data?.mayWrite(),
   end: ({ data }: Handled) => data?.emit('end'),
   close: ({ data }: Handled) => data?.emit('close'),
-  // It is closed as well.
+  // The connection is closed as well.
   error() {},
 }
 
-/** Bun tells it, though its types do not. */
+/** Bun has this field, though its types do not. */
 const descriptorOf = (socket: object): number => ('fd' in socket && typeof socket.fd === 'number' ? socket.fd : -1)
 
 interface Opened {
@@ -75,10 +75,10 @@ interface Opened {
 
 function open(socket: Handled, destroy: () => void): Opened {
   const takers: ((bytes: Buffer) => void)[] = []
-  /** What came before somebody took it. */
+  /** The bytes that came before somebody took them. */
   const early: Buffer[] = []
   const endings = { end: [] as (() => void)[], close: [] as (() => void)[] }
-  /** What the kernel has not taken yet. */
+  /** The bytes that the kernel has not taken yet. */
   let unsent: Uint8Array[] = []
   let unsentBytes = 0
   let drained: PromiseWithResolvers<void> | undefined
@@ -107,7 +107,7 @@ function open(socket: Handled, destroy: () => void): Opened {
         takers.push(listener)
         for (const bytes of early.splice(0)) listener(bytes)
       }
-      // What fails is closed.
+      // A failed connection is closed.
       else if (event !== 'error') endings[event].push(listener as () => void)
     },
     write(bytes) {

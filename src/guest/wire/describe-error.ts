@@ -4,7 +4,7 @@ import { codeOf } from '../../read/error-code.ts'
 import { isObject } from '../../read/json.ts'
 import { GuestError } from './requests.ts'
 
-/** The code and words that a caller gets for an error of work inside a sandbox, as of its files. */
+/** Returns the code and message that a caller gets for an error inside a sandbox, such as an error of its files. */
 export function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof GuestError || error instanceof ApiError) return { code: error.code, message: error.message }
   const code = codeOf(error) ?? ''
@@ -13,7 +13,7 @@ export function describeError(error: unknown): { code: string; message: string }
   if (code === 'ENOTDIR')
     return { code: 'file_not_found', message: `No such file: ${excerpt(path)} leads through what is no directory` }
   const where = path && `: ${excerpt(path)}`
-  // A file may be as large as the disk, where that is no file system of its own.
+  // Where the disk is not a file system of its own, a file may be as large as the disk.
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
     return { code: 'disk_full', message: `No space is left in the sandbox${where}` }
   }
@@ -37,7 +37,7 @@ const refusals: Record<string, string> = {
   EBUSY: 'It is in use',
   EINVAL: 'It is not possible',
   EXDEV: 'It cannot be moved to another file system',
-  // A FIFO that nobody reads, or a socket.
+  // The file is a FIFO that nobody reads, or a socket.
   ENXIO: 'Not a regular file',
   ETXTBSY: 'The file is being executed',
   EMFILE: 'The sandbox has too many files open',

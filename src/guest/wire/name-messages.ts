@@ -1,18 +1,18 @@
 /** A DNS message on its way between a program and the server. */
 export interface NameMessage {
-  /** The guest's own, by which it knows the program again. */
+  /** The guest's own number, by which it finds the program again. */
   id: number
   isTcp: boolean
   bytes: Uint8Array
 }
 
-/** What a guest sends of a question; a longer one is none. */
+/** The guest sends questions up to this size. A longer message is not a question. */
 export const MAX_QUESTION_BYTES = 4096
 export const MAX_ANSWER_BYTES = 65_535
-/** Questions of all programs that a guest has at the server at once. */
+/** At most this many questions of all programs may be at the server at once. */
 export const MAX_QUESTIONS = 256
 
-/** u32 length of the message, u32 id, u8 1 for TCP, message. Numbers are big-endian. */
+/** A frame has u32 length of the message, u32 id, u8 1 for TCP, and the message. Numbers are big-endian. */
 const HEADER_BYTES = 9
 
 export function encodeNameMessage({ id, isTcp, bytes }: NameMessage): Uint8Array {
@@ -24,7 +24,7 @@ export function encodeNameMessage({ id, isTcp, bytes }: NameMessage): Uint8Array
   return encoded
 }
 
-/** Cuts a byte stream into messages. The decoder throws for one that is longer than it may be, and keeps at most one. */
+/** Cuts a byte stream into messages. The decoder throws for a message that is too long, and keeps at most one. */
 export function createNameDecoder(maxBytes: number): (bytes: Buffer) => NameMessage[] {
   let held = Buffer.alloc(0)
   return bytes => {

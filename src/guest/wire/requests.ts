@@ -96,17 +96,17 @@ export interface OutputReads {
   isReading: boolean
 }
 
-/** What a guest says of the output of a command. */
+/** A guest's message about a command's output. */
 export interface OutputControl {
   /** The guest's descriptor of the pipe whose bytes are the lane's. Nothing of it has been read. */
   offered?: { lane: Lane; descriptor: number }
-  /** The command has ended: what is in the pipe now is the rest of its output. */
+  /** The command has ended: the bytes that are in the pipe now are the rest of its output. */
   drain?: Lane
 }
 
 /** A control message of a write call. */
 export interface WriteControl {
-  /** The file that the server writes itself will not be whole: the end of the lane is not the file's. */
+  /** The server will not write the whole file, so that the end of the lane is not the end of the file. */
   isIncomplete: true
 }
 

@@ -6,7 +6,7 @@ import type { DirectRequest } from './requests.ts'
 
 /** What a guest sends is checked here before anything of the server reads it. */
 
-/** Longer than any IP address. */
+/** This is longer than any IP address. */
 const MAX_ADDRESS = 64
 
 const fieldsOf = (value: unknown): JsonObject => objectOf(value) ?? {}
@@ -139,7 +139,7 @@ function attributesOf(value: unknown): Record<string, string> {
 
 const changeTypes: ReadonlySet<unknown> = new Set(['create', 'write', 'remove', 'rename', 'chmod'])
 
-/** A line that a watch sends. */
+/** Reads a line that a watch sends. */
 export function fileChangeOf(line: string): FileChange {
   const { name, type } = fieldsOf(parseJson(line))
   if (typeof name !== 'string' || !changeTypes.has(type)) throw broken('file change')
@@ -156,7 +156,7 @@ function listOf(json: string): unknown[] {
   return list
 }
 
-/** A page cannot draw a number that is no time. */
+/** A page cannot draw a time that is not a number. */
 const isTime = (value: unknown): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value))
 
 export function processInfoOf(value: unknown): ProcessInfo {

@@ -8,7 +8,10 @@ import type { GuestRequest } from './requests.ts'
  */
 export const WIRE_VERSION = 2
 
-/** Guests before this version are refused. 0 are those that say none: all of frame protocol 3 before there were versions. */
+/**
+ * Guests before this version are refused. Guests that send no version count as 0: they are those of frame protocol 3 before there were
+ * versions.
+ */
 export const OLDEST_GUEST = 0
 
 /** A guest of ours refuses nothing of servers from this version on. */
