@@ -59,6 +59,7 @@ export function Replay({ place, events }: { place: ThreadPlace; events: readonly
         {come === 0 && <p className="hint">Play shows the reply as it came.</p>}
         {message.parts.map((part, index) => (
           // New parts only come after the others.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a part has no id, and keeps its place
           <Fence key={index} what="A part of this message">
             <MessagePart place={place} part={part} isLive={come < events.length} isUser={false} refresh={nothing} />
           </Fence>
