@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 10_000
 const TRY_EVERY_MS = 60_000
 const RETRY_MS = 10_000
 /** How long `close` waits. A spare that is being made may wait for a download; the next start removes what is left. */
-const GONE_WITHIN_MS = 3000
+const GONE_WITHIN_MS = 10_000
 const RETRY_AT_MOST_MS = 600_000
 
 /**
