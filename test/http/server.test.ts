@@ -57,7 +57,18 @@ test('the last result of the selftest is shown, and none where the file is not o
     JSON.stringify({ ...report, backends: [{ ...backend, probes: [{ ...probe, outcome: 'x' }] }, 7] }),
   )
   expect(await shown()).toEqual({ ...report, backends: [{ ...backend, probes: [] }] })
-  for (const text of ['', '{}', '[', JSON.stringify({ ...report, ms: '3' })]) {
+  await Bun.write(
+    path,
+    JSON.stringify({ ...report, backends: [{ ...backend, probes: [{ ...probe, found: [{ toString: 1 }, 'c'] }] }] }),
+  )
+  expect(await shown()).toEqual(report)
+  for (const text of [
+    '',
+    '{}',
+    '[',
+    JSON.stringify({ ...report, ms: '3' }),
+    JSON.stringify({ ...report, startedAt: 'x' }),
+  ]) {
     await Bun.write(path, text)
     expect(await shown()).toBeNull()
   }

@@ -25,6 +25,7 @@ export async function findSelftest(dataDirectory: string): Promise<SelftestRepor
   const text = await readFile(join(dataDirectory, NAME), 'utf8').catch(() => undefined)
   const report = text === undefined ? undefined : objectOf(parseJson(text))
   if (!report || !hasTexts(report, 'version', 'startedAt') || typeof report.ms !== 'number') return undefined
+  if (Number.isNaN(Date.parse(String(report.startedAt)))) return undefined
   return {
     version: String(report.version),
     startedAt: String(report.startedAt),
@@ -57,7 +58,7 @@ function readProbe(given: JsonObject): ProbeResult | undefined {
     tried: String(given.tried),
     meaning: String(given.meaning),
     ...{ outcome, ms },
-    found: Array.isArray(found) ? found.map(String) : [],
+    found: Array.isArray(found) ? found.filter(each => typeof each === 'string') : [],
   }
 }
 
