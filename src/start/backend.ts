@@ -36,7 +36,7 @@ export async function assertBackend(
   const state = [version, boot.trim(), process.getuid?.(), nsjailPath, plugin, ...dockerRuntimes].join(' ').trim()
   if (findPassedChecks(db, backend.name) === state) return
   const failed = (await backend.check()).filter(isFatal)
-  if (failed.length > 0) throw new FailedChecks(failed)
+  if (failed.length > 0) throw new FailedChecks(backend.name, failed)
   savePassedChecks(db, backend.name, state)
 }
 
@@ -44,8 +44,8 @@ export async function assertBackend(
 export class FailedChecks extends Error {
   readonly names: readonly string[]
 
-  constructor(failed: readonly Check[]) {
-    super(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor`)
+  constructor(backend: string, failed: readonly Check[]) {
+    super(`${failed.map(describeCheck).join('\n')}\nsee: threadbox doctor --backend ${backend}`)
     this.names = failed.map(({ name }) => name)
   }
 }

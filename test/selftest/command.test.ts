@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { probeAreas } from '../../src/selftest/probes/all.ts'
 import { processesNamed } from '../support/leftovers.ts'
 import { Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -22,7 +23,10 @@ test('shows each probe of the backends that are ready here, and why others are n
   const { code, stdout } = await selftest('--area', 'mounts')
   expect(stdout).toMatch(/^nsjail \(namespaces, as (root|an ordinary user)\)\n/)
   expect(stdout).toContain('  held     mounts/tmpfs')
-  expect(stdout).toMatch(/\nnsjail: \d+ held[^\n]* \(\d+\.\d s\)\ndocker: not ready\n[\s\S]*does not answer/)
+  expect(stdout).toMatch(/\n\nnsjail: \d+ held[^\n]* \(\d+\.\d s\)\ndocker: not ready\n[\s\S]*does not answer/)
+  expect(stdout).toContain('see: threadbox doctor --backend docker')
+  // It has no heading where nothing was tried.
+  expect(stdout).not.toMatch(/^docker$/m)
   expect(code).toBe(0)
   await expectNothingLeft()
 })
@@ -47,6 +51,12 @@ test('exits with 3 when no backend is ready, and with 2 for names that are none'
   expect([backend.code, backend.stderr]).toEqual([2, expect.stringContaining('did you mean nsjail?')])
   const area = await selftest('--area', 'mount')
   expect([area.code, area.stderr]).toEqual([2, expect.stringContaining('did you mean mounts?')])
+})
+
+test('the help names every area', async () => {
+  const { stdout } = await oneOffs.run(['selftest', '--help'], { env })
+  const text = stdout.replace(/\s+/g, ' ')
+  expect(text).toContain(`the probes of one area alone: ${probeAreas.join(', ')} `)
 })
 
 test.each([

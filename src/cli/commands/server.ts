@@ -2,6 +2,10 @@ import { partNames } from '../bench/rows.ts'
 import { json, place, verbose } from '../common-flags.ts'
 import type { Command } from './command.ts'
 
+/** In words of its own: the probes are not loaded to show help. */
+const selftestArea = `the probes of one area alone: system-calls, namespaces, mounts, proc, devices, guest, host-files, limits, egress, files, \
+neighbours, leftovers`
+
 /** Commands for the server on this machine. */
 export const serverCommands: readonly Command[] = [
   {
@@ -24,7 +28,7 @@ export const serverCommands: readonly Command[] = [
     more: `It tests every backend that is ready here, or those that are named, with sandboxes of its own; nothing of them is left, and a \
 server that runs is not touched. A server on the same --data-dir shows the last result. Exit code: 0 when all held, 1 when something got \
 through, 2 for a mistake in the flags, 3 when something could not be tried.`,
-    flags: [{ name: 'area', value: 'AREA', help: 'the probes of one area alone: see docs/selftest.md' }, json, verbose],
+    flags: [{ name: 'area', value: 'AREA', help: selftestArea }, json, verbose],
     settings: 'all',
     examples: [
       'sudo threadbox selftest',

@@ -14,10 +14,11 @@ const [OUTCOME_WIDTH, INDENT] = [9, '             ']
 /** A line for each probe, what was found and what it means below those that did not hold, and a summary of each backend. */
 export function toTable({ backends, isRoot }: SelftestReport): string {
   const width = Math.max(...backends.flatMap(({ probes }) => probes.map(({ id }) => id.length)), 0)
-  const parts = backends.map(each => [
+  const tried = backends.filter(({ probes }) => probes.length > 0)
+  const parts = tried.map(each => [
     `${nameOf(each)}${each.isolation ? ` (${each.isolation}, ${isRoot ? 'as root' : 'as an ordinary user'})` : ''}`,
     ...each.probes.flatMap(probe => linesOf(probe, width)),
-    ...(each.probes.length === 0 ? [] : ['']),
+    '',
   ])
   return printable([...parts.flat(), ...backends.map(summaryOf)].join('\n'))
 }

@@ -56,7 +56,7 @@ export const guest: readonly Probe[] = [
     meaning: HIDE,
     excuse: ({ backendName, isRoot }) =>
       backendName === 'nsjail' && !isRoot
-        ? 'It can be changed where the server is no root. The sandbox then ends and starts anew: see guest/race.'
+        ? 'It can be changed where the server is not root. The sandbox then ends and starts anew: see guest/race.'
         : undefined,
   }),
   {
