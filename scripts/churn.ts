@@ -8,7 +8,7 @@ import { call, inDirectory, serve } from './benchmarks/server.ts'
 
 const [, , , count = '200', ...flags] = process.argv
 const AT_ONCE = 4
-/** Every so often as many are made at once, spares or not. */
+/** Every so often, this many are made at once, whether there are spares or not. */
 const BURST = 25
 const SETTLES_MS = 5000
 
@@ -19,7 +19,7 @@ interface Traces {
   cgroups: number
   containers: number
   volumes: number
-  /** The server's own. */
+  /** The server's own memory. */
   memoryMb: number
 }
 
@@ -48,7 +48,7 @@ const tracesOf = (server: number): Traces => ({
 
 const namesIn = (path: string) => (existsSync(path) ? readdirSync(path) : [])
 
-/** What a server that was stopped has left of its sandboxes and spares, whatever else goes on on the machine. */
+/** Lists what a stopped server has left of its sandboxes and spares, whatever else runs on the machine. */
 function ownTraces(directory: string, ids: ReadonlySet<string>): string[] {
   const pattern = new RegExp([directory, ...ids].join('|'))
   const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '')
@@ -104,10 +104,10 @@ await inDirectory(async directory => {
   if (kept.length > 0) process.exitCode = 1
   console.log(`${count} sandboxes made, used and deleted in ${seconds.toFixed(1)} s`)
   for (const name of Object.keys(before) as (keyof Traces)[]) {
-    // A spare that is being made, or a connection of this client, has some.
+    // A spare that is being made, or a connection of this client, has some descriptors.
     const grown = after[name] > before[name] + (name === 'descriptors' ? AT_ONCE * 4 : 0)
     console.log(`${name.padEnd(12)} ${before[name]} before, ${after[name]} after${grown ? '  LEFT' : ''}`)
-    // Other work on the machine comes and goes.
+    // Other work on the machine may come and go.
     if (grown && !ofMachine.includes(name)) process.exitCode = 1
   }
 })

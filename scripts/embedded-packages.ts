@@ -16,7 +16,7 @@ const root = join(import.meta.dir, '..')
 
 export const readManifest = (directory: string): Manifest =>
   JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
-/** The directory of a package as seen from another one, by node's rule. */
+/** Finds the directory of a package as another directory sees it, by node's rule. */
 export function findPackage(name: string, from: string): string | undefined {
   for (let at = from; at !== dirname(at); at = dirname(at)) {
     const candidate = join(at, 'node_modules', name)
@@ -41,7 +41,7 @@ function follow(directory: string, found: Set<string>): void {
   }
 }
 
-/** The directories of all npm packages that the executable embeds, where `bun install` has put them. */
+/** Lists the directories of all npm packages that the executable embeds, where `bun install` has put them. */
 export function listEmbeddedPackages(): string[] {
   const found = new Set<string>()
   follow(root, found)

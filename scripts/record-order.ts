@@ -7,9 +7,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** What does not end by itself on some machine must not hold up the build. */
+/** A program that does not end by itself on some machine must not hold up the build. */
 const ENDS_WITHIN_MS = 60_000
-/** A record of nothing. */
+/** A record without functions. */
 const EMPTY = 'v2\n'
 
 const [executable = '', directory = ''] = process.argv.slice(2).map(path => resolve(path))
@@ -17,15 +17,15 @@ mkdirSync(directory, { recursive: true })
 const work = mkdtempSync(join(directory, 'recording.'))
 try {
   await recordServer()
-  // Without the socket that a server passes, a guest loads what it needs and ends.
+  // Without the socket that a server passes, a guest loads its code and ends.
   for (const name of ['guest', 'version']) await start(name, [name]).exited
   for (const name of ['serve', 'guest', 'version']) {
-    // One that had to be ended has written none: its functions are laid out as they come.
+    // A program that had to be killed has written no record: its functions are laid out in their usual order.
     if (!existsSync(join(work, name))) writeFileSync(join(work, name), EMPTY)
     renameSync(join(work, name), join(directory, name))
   }
 } finally {
-  // A server that failed may have left a mount: what is below it is not ours to remove.
+  // A server that failed may have left a mount, whose files must not be removed.
   if (!readFileSync('/proc/self/mountinfo', 'utf8').includes(work)) rmSync(work, { recursive: true, force: true })
 }
 
@@ -44,7 +44,7 @@ async function recordServer(): Promise<void> {
   ])
   let printed = ''
   const decoder = new TextDecoder()
-  // Where it cannot run sandboxes it ends here, and has written what it ran.
+  // A server that cannot run sandboxes here ends by itself, and has written its record.
   for await (const bytes of server.stdout) {
     printed += decoder.decode(bytes, { stream: true })
     const [, url] = /listening on (\S+)\n/.exec(printed) ?? []

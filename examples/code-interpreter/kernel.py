@@ -18,7 +18,7 @@ def _prepare():
         print_method = ObjectName("_repr_e2b_chart_")
         _return_type = dict
 
-        # Not by its type: matplotlib's own set-up takes figures out of all formatters.
+        # matplotlib's own set-up takes figures out of all formatters, so this finds figures by their name.
         def __call__(self, shown):
             if any((kind.__module__, kind.__name__) == FIGURE for kind in type(shown).__mro__):
                 return chart_of(shown)
@@ -40,7 +40,7 @@ def _prepare():
 
             return json.loads(json.dumps(chart_figure_to_dict(figure), default=str))
         except Exception:
-            # A figure that is none of the known charts has its image.
+            # A figure of an unknown kind keeps its image.
             return {}
 
     formatters = get_ipython().display_formatter.formatters

@@ -21,7 +21,7 @@ LOOK_S = 1
 
 PREPARATION = (Path(__file__).parent / "kernel.py").read_text()
 
-# What clients call a type of a result. All other types go as they are, in `extra`.
+# The names that clients give to the types of results. Other types go unchanged into `extra`.
 NAMES = {
     "text/plain": "text",
     "text/html": "html",
@@ -47,7 +47,7 @@ class Context:
     cwd: str
     manager: AsyncKernelManager
     client: object = None
-    # One execution at a time.
+    # A context runs one execution at a time.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     restarts: int = 0
 
@@ -56,7 +56,7 @@ class Context:
 
 
 contexts: dict[str, Context] = {}
-# The context that code without one runs in, by language.
+# Code without a context runs in this one, by language.
 defaults: dict[str, asyncio.Future] = {}
 
 
@@ -96,7 +96,7 @@ async def default_context(language):
     opening = defaults.get(language)
     if opening is None or (opening.done() and (opening.exception() or opening.result().id not in contexts)):
         opening = defaults[language] = asyncio.ensure_future(open_context(language, HOME))
-    # A client that goes takes nobody else's kernel with it.
+    # A client that goes does not stop the opening of a kernel for which others wait.
     return await asyncio.shield(opening)
 
 
@@ -247,7 +247,7 @@ class Execute(Handler):
         try:
             await self.flush()
         except StreamClosedError:
-            # Its kernel is interrupted, and is read to the end of that.
+            # The kernel is interrupted, and its output is read up to the end of the execution.
             pass
 
     def on_connection_close(self):

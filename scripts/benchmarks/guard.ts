@@ -5,7 +5,7 @@ const ALLOWED = 1.25
 
 type Row = Report['rows'][number]
 
-/** How much worse it became: above 1. By ratios where there is a baseline, because the machine changes too. */
+/** How much worse a row became; above 1 it is worse. Rows with a baseline compare ratios, because the machine changes too. */
 function toWorsening({ unit, ratio, p50, before }: Row): number | undefined {
   const [after, earlier] = ratio === null ? [p50, before?.p50 ?? null] : [ratio, before?.ratio ?? null]
   if (after === null || earlier === null || earlier === 0) return undefined
@@ -13,7 +13,7 @@ function toWorsening({ unit, ratio, p50, before }: Row): number | undefined {
 }
 
 const report: Report = await Bun.stdin.json()
-// A baseline is the machine, not the build.
+// A baseline measures the machine, not the build.
 const baselines = new Set(report.rows.map(({ baseline }) => baseline))
 const judged = report.rows.filter(({ key }) => !baselines.has(key))
 const worse = judged.filter(row => (toWorsening(row) ?? 0) > ALLOWED)

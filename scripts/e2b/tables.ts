@@ -17,7 +17,7 @@ const server = await startServer({ flags: mirrorFlags })
 const made = await command(['keys', 'create', '--e2b', '--quiet', '--data-dir', server.dataDirectory])
 const variables = { E2B_API_KEY: made.stdout.trim(), E2B_API_URL: server.url, E2B_SANDBOX_URL: server.url }
 
-/** Runs a program of this directory. The rows that it prints: a version, what was tried, and what came of it. */
+/** Runs a program of this directory. Returns the rows that it prints: a version, what was tried, and the result. */
 async function rows(...words: string[]): Promise<[version: string, name: string, said: string][]> {
   const lines = await run(...words)
   return lines
@@ -34,7 +34,7 @@ async function run(...words: string[]): Promise<string> {
   return stdout
 }
 
-/** Writes a table of these columns, by what was tried. */
+/** Writes a table with these columns and a row for each thing that was tried. */
 async function write(name: string, head: string, columns: Awaited<ReturnType<typeof rows>>[]): Promise<void> {
   const lines = (columns[0] ?? []).map(([, tried], at) => [tried, ...columns.map(column => column[at]?.[2] ?? '')])
   await checkTable(name, [[head, ...columns.map(([first]) => first?.[0] ?? '')], ...lines])

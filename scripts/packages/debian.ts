@@ -12,7 +12,7 @@ export interface DebianOptions {
   documents: Documents
   /** The directory of the package. */
   output: string
-  /** As dpkg-deb's -Z and -z. */
+  /** The options -Z and -z of dpkg-deb. */
   compression?: readonly string[]
 }
 
@@ -50,7 +50,7 @@ export async function makeDebianPackage(options: DebianOptions): Promise<string>
   }
 }
 
-/** As Debian's tools read it: what has changed is in CHANGELOG.md. */
+/** The changelog in Debian's form. It names CHANGELOG.md for the changes. */
 const debianChangelog = ({ version, epoch }: Release): string => `threadbox (${version}) stable; urgency=medium
 
   * See CHANGELOG.md.

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { type Release, root } from './release.ts'
 import { run } from './run.ts'
 
-/** What comes with the executable: by its own commands, or from this repository. */
+/** The documents that come with the executable: from its own commands, or from this repository. */
 export interface Documents {
   manualPage: string
   completions: Readonly<Record<'bash' | 'zsh' | 'fish', string>>
@@ -52,5 +52,5 @@ export function setTimes(directory: string, release: Release): void {
   utimesSync(directory, release.epoch, release.epoch)
 }
 
-/** As `gzip -9n`: no name and no time in it. */
+/** Compresses as `gzip -9n` does, without a name and a time. */
 export const gzip = (text: string): Uint8Array => Bun.gzipSync(new TextEncoder().encode(text), { level: 9 })

@@ -30,7 +30,7 @@ put(join(output, 'NOTICES.txt'), documents.notices)
 for (const name of ['install.sh', 'Dockerfile', 'gitlab-ci.yml']) {
   put(join(output, name), readFileSync(join(root, 'packages', name)), name.endsWith('.sh') ? 0o755 : 0o644)
 }
-// All that an image is built from.
+// These are all files that an image is built from.
 put(join(output, '.dockerignore'), '*\n!threadbox-linux-x64\n!threadbox-linux-arm64\n')
 // Another machine's order of the bytecode is another one: with this one in .cache/bytecode-order, a build gives the same executable.
 await pack(join(output, 'bytecode-order.tar.gz'), join(root, '.cache'), ['bytecode-order'], release)

@@ -4,17 +4,17 @@ import { run } from './run.ts'
 
 export const root = join(import.meta.dir, '../..')
 
-/** What is packed. Its version is that of package.json alone. */
+/** The release that is packed. Only package.json has its version. */
 export interface Release {
   version: string
   description: string
   license: string
-  /** Seconds since 1970: when the packed commit was made, so that each packing of it has the same dates. */
+  /** The time of the packed commit in seconds since 1970, so that each packing of it has the same dates. */
   epoch: number
 }
 
 export interface Architecture {
-  /** As in the names of files and of npm. */
+  /** The platform's name in the names of files and of npm packages. */
   name: 'x64' | 'arm64'
   debian: string
   executable: string

@@ -1,4 +1,4 @@
-/** Runs a program to its end and returns what it printed. Throws with what it said when it fails. */
+/** Runs a program to its end and returns its output. Throws with the program's messages when it fails. */
 export async function run(command: readonly string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
   const { cwd, env = {} } = options
   const child = Bun.spawn([...command], {

@@ -16,7 +16,7 @@ interface Component {
   hashes?: { alg: string; content: string }[]
 }
 
-/** What an executable embeds, in CycloneDX 1.6: its npm packages with the hashes of bun.lock, Bun, and nsjail with its libraries. */
+/** Lists what an executable embeds, in CycloneDX 1.6: its npm packages with the hashes of bun.lock, Bun, and nsjail with its libraries. */
 export function makeSbom(release: Release, architecture: Architecture): string {
   const components = [...listNpm(), ...listOthers(architecture)]
   const executable = createHash('sha256').update(readFileSync(architecture.executable)).digest('hex')
@@ -61,7 +61,7 @@ function listNpm(): Component[] {
   return [...unique.values()].sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1))
 }
 
-/** See src/cli/notices.txt for where they come from. */
+/** src/cli/notices.txt says where they come from. */
 function listOthers({ name }: Architecture): Component[] {
   const versions = readFileSync(join(root, 'scripts/versions'), 'utf8')
   const read = (variable: string) => {
@@ -99,7 +99,7 @@ function toLicenses(license: string): object[] {
   return [{ license: { name: license } }]
 }
 
-/** A UUID that is always the same for the same executable (version 8: of one's own making). */
+/** Makes a UUID that is always the same for the same executable (version 8, which leaves the content to the maker). */
 function toUuid(hash: string): string {
   const digits = `${hash.slice(0, 12)}8${hash.slice(13, 16)}8${hash.slice(17, 32)}`
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -16,7 +16,7 @@ interface Place {
   sandboxId: string
   threadId?: string
   sum: string
-  /** Messages whose reply has ended, and lines of the log that were there. */
+  /** The messages whose reply has ended, and the lines of the log at that time. */
   acknowledged: number
   lines: number
 }
@@ -82,7 +82,10 @@ async function chat(place: Place): Promise<void> {
   place.acknowledged++
 }
 
-/** Chats with all sandboxes until it is told to end. A message whose reply was cut may be there or not, so its thread rests. */
+/**
+ * Chats with all sandboxes until it is told to end. A message whose reply was cut may be stored or not, so its thread gets no more
+ * messages.
+ */
 function load(places: readonly Place[]): () => Promise<void> {
   let isOver = false
   const talks = places.map(async place => {
@@ -114,12 +117,12 @@ function killJails(): void {
       if (words.includes('--config') && words.some(word => word.startsWith(`${data}/sandboxes/`)))
         process.kill(Number(pid), 'SIGKILL')
     } catch {
-      // It has ended.
+      // The run has ended.
     }
   }
 }
 
-/** Removes what the kernel keeps of a machine that is gone: mounts of a start that was killed, and cgroups. */
+/** Removes what the kernel keeps of a killed server: mounts of an interrupted start, and cgroups. */
 function tidy(places: readonly Place[]): void {
   for (const { sandboxId } of places) {
     const script = `for each in /run/threadbox/*.$1; do while umount -lR "$each" 2>/dev/null; do :; done; rmdir "$each"; done

@@ -26,7 +26,7 @@ const open = async (durability: string) => {
 }
 type Subject = Awaited<ReturnType<typeof open>>
 
-/** How late each word of a slow reply came, in milliseconds after it was made. */
+/** Measures how late each word of a slow reply came, in milliseconds after it was made. */
 async function lateness({ server, sandboxId }: Subject): Promise<number[]> {
   const response = await server.chat('/slow 40', { sandboxId })
   const came = new Map<string, number>()
@@ -46,7 +46,7 @@ async function replies({ server, sandboxId }: Subject, count: number): Promise<n
   return performance.now() - from
 }
 
-/** User and system time of the server, in milliseconds. */
+/** Returns the server's user and system time, in milliseconds. */
 function cpuMs({ server }: Subject): number {
   const fields = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10

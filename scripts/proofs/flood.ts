@@ -14,7 +14,7 @@ if (floodedUrl !== undefined) {
 const ROUNDS = 4
 const WINDOW = 200
 
-/** The flood, in a process of its own. */
+/** Runs the flood in its own process. */
 async function flood(url: string, key: string): Promise<void> {
   const counts: Record<number, number> = {}
   let sent = 0
@@ -35,7 +35,7 @@ const createKey = (dataDirectory: string) =>
 const flooding = createKey(server.dataDirectory)
 const id = await server.sandbox()
 
-/** Milliseconds of one command of the other key. */
+/** Measures the milliseconds of one command of the other key. */
 async function work(): Promise<number> {
   const from = performance.now()
   const { exitCode } = await server.exec(id, 'true')
@@ -72,7 +72,7 @@ for (let round = 0; round < ROUNDS; round++) {
   measured.alone.push(...(await measure()))
   const beside = await measureBeside(server.url, flooding)
   measured.beside.push(...beside.times)
-  // The same flood at another server: what it takes from this machine, and not from the server.
+  // The same flood goes to another server: this shows its cost for the machine, without the cost for the server.
   measured.elsewhere.push(...(await measureBeside(second.url, secondKey)).times)
   console.log(`answers of the flood: ${beside.answers}`)
 }

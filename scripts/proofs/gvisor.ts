@@ -24,7 +24,7 @@ beforeAll(async () => {
   await importDebian(dockerd.api)
 }, 300_000)
 
-/** Tests of the contract that fail on gVisor: why, and how. One that holds there by now has to leave this list. */
+/** The tests of the contract that fail on gVisor, with the reason and the error. A test that passes there by now has to leave this list. */
 const differences: Readonly<Record<string, { why: string; how: RegExp }>> = {
   'a fork bomb spares the environment, and dies with its timeout': {
     why: "the limit counts gVisor's own threads, so that the sandbox ends and starts again",

@@ -26,7 +26,7 @@ async function listening(): Promise<string> {
 
 const commonEnvironment = { PATH: process.env.PATH ?? '', HOME: scratch, KEY: key }
 
-/** Lets a program work through the calls. Returns what the model got to hear of the last one. */
+/** Lets a program work through the calls. Returns the model's view of the last result. */
 async function tryProgram(
   name: string,
   call: (tool: string, input: object) => ModelCall,

@@ -21,7 +21,7 @@ mkdirSync(at('next'))
 const next = await buildNext(at('next'))
 const same = at('same')
 copyFileSync(built, same)
-// Another file of the same version.
+// This is another file of the same version.
 appendFileSync(same, '\n')
 
 const silences: number[] = []
@@ -64,7 +64,7 @@ async function play(round: number): Promise<void> {
   killed.kill('SIGKILL')
   await killed.exited
   assert((await command(['version'], { command: [executable] })).code === 0, 'an executable that runs')
-  // It may have been killed while the server began anew.
+  // The command may have been killed while the server was starting again.
   while (!(await server.ask('GET', '/v1/me').catch(() => undefined))) await Bun.sleep(20)
   await under(server, id, ['upgrade', next], 0)
   assert((await versionOf(server)) === NEXT_VERSION, 'the next version runs')
@@ -74,7 +74,7 @@ async function play(round: number): Promise<void> {
   console.log(`round ${round + 1}: ${fault}, grace ${graceMs} ms`)
 }
 
-/** Runs a command while a reply is written and read, and somebody asks all the time. */
+/** Runs a command while a reply is written and read, and while requests come all the time. */
 async function under(server: Server, sandboxId: string, args: string[], expected: number): Promise<void> {
   const reply = await server.chat('/slow 40', { sandboxId })
   const path = `/v1/chat/echo/${sandboxId}/stream?threadId=${reply.headers.get('x-thread-id')}`
@@ -112,7 +112,7 @@ async function follow(server: Server, path: string, first: Response): Promise<(s
         if (id) seen.push(id)
       }
     } catch {
-      // The server that gave it is gone.
+      // The server that gave it has ended.
     }
     do {
       await Bun.sleep(10)

@@ -14,7 +14,7 @@ const WITHIN_MS = 240_000
 const executable = join(import.meta.dir, '../../dist/threadbox')
 const directory = mkdtempSync(join(tmpdir(), 'threadbox-proof-'))
 const key = `proof-${crypto.randomUUID()}`
-/** By webhook and run: what was accepted, how often it came. */
+/** Counts the accepted deliveries by webhook and run. */
 const accepted = new Map<string, number>()
 let tries = 0
 

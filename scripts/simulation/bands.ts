@@ -1,26 +1,26 @@
 import type { Sample } from './conversation.ts'
 import type { Look } from './watch.ts'
 
-/** All moments of the day in which about so many messages a second were sent. */
+/** All moments of the day in which about this many messages a second were sent. */
 export interface Band {
-  /** The mean of its messages a second. */
+  /** The mean of the band's messages a second. */
   rate: number
   messages: number
   seconds: number
-  /** To the first chunk, of messages in a conversation that has its sandbox. */
+  /** The time to the first chunk, for messages in a conversation that has its sandbox. */
   p50: number
   p99: number
-  /** The same of first messages, for which a sandbox is made elsewhere. */
+  /** The time to the first chunk of first messages, for which a sandbox is made elsewhere. */
   p50WithCreate: number
   p99WithCreate: number
-  /** Of one core, by the server. */
+  /** The server's use of one core. */
   cpu: number
 }
 
-/** Fewer say nothing about a hundredth. */
+/** Fewer messages say nothing about the slowest hundredth. */
 const FEWEST = 200
 
-/** Puts the times between looks together by their rate, a band for each so many messages a second. */
+/** Groups the times between looks by their rate, with a band for each number of messages a second. */
 export function toBands(samples: readonly Sample[], looks: readonly Look[], width: number): Band[] {
   const spans = looks.slice(1).map((end, index) => {
     const begin = looks[index] ?? end
@@ -47,7 +47,7 @@ export function toBands(samples: readonly Sample[], looks: readonly Look[], widt
     .filter(({ messages }) => messages >= FEWEST)
 }
 
-/** The first band, after the one with the lowest rate, whose p99 is at least twice as high as there. */
+/** Finds the first band, after the one with the lowest rate, whose p99 is at least twice as high as that one's. */
 export const findDoubled = ([lowest, ...higher]: readonly Band[]): Band | undefined =>
   higher.find(({ p99 }) => lowest && p99 >= 2 * lowest.p99)
 

@@ -1,6 +1,6 @@
 /**
- * An E2B in which sandboxes cost nothing: its control plane, and a daemon in which every command ends well. It answers as late as one
- * elsewhere would. It prints its address, and ends with its stdin.
+ * An E2B in which sandboxes cost nothing: a control plane, and a daemon in which every command succeeds. It answers as late as a distant
+ * one. It prints its address, and ends with its stdin.
  */
 export {}
 
@@ -53,7 +53,7 @@ function frame(flag: number, message: object): Uint8Array {
   return Buffer.concat([head, json])
 }
 
-/** What the daemon says of a command that was started, and of its end. */
+/** The daemon's messages about a command's start and end. */
 async function* run(request: Buffer): AsyncGenerator<Uint8Array> {
   const { args = [] } = JSON.parse(request.toString('utf8', 5)).process
   const data = (name: string, report: string) =>

@@ -2,18 +2,18 @@ import { headers } from '../benchmarks/server.ts'
 
 /** One message and its reply. */
 export interface Sample {
-  /** When it was sent. */
+  /** The time at which it was sent. */
   atMs: number
-  /** It made a sandbox. */
+  /** True when it made a sandbox. */
   isFirst: boolean
-  /** To the first chunk of the reply. */
+  /** The time to the first chunk of the reply. */
   firstChunkMs: number
-  /** What went wrong, if anything. */
+  /** The error, if there was one. */
   problem?: string
 }
 
 const TEXT = 'word '.repeat(40).trim()
-/** Every so manieth message runs a command in the sandbox. */
+/** One message in this many runs a command in the sandbox. */
 const COMMAND_EVERY = 3
 
 /** Sends a conversation's messages one after the other, each when its reply has ended and the user has thought, until it is over. */

@@ -1,7 +1,7 @@
-/** How much goes on in each hour of a day, from midnight: two peaks at work, little at night. */
+/** The weight of each hour of a day, from midnight: two peaks at work, and little at night. */
 const hours = [1, 1, 1, 1, 1, 2, 3, 5, 8, 11, 12, 11, 9, 10, 12, 12, 11, 9, 7, 6, 5, 4, 3, 2]
 
-/** When so many conversations begin, as parts of the day from 0 to 1, in order. */
+/** Returns when this many conversations begin, as parts of the day from 0 to 1, in order. */
 export function beginnings(count: number): number[] {
   const total = hours.reduce((sum, each) => sum + each, 0)
   let hour = 0

@@ -7,28 +7,28 @@ import { cpuSeconds, type Look, look } from './watch.ts'
 
 export interface Plan {
   conversations: number
-  /** Of each conversation. */
+  /** The messages of each conversation. */
   messages: number
-  /** How long the day takes. */
+  /** The duration of the day. */
   dayMs: number
 }
 
-/** What happened in it. */
+/** The day's results. */
 export interface Day {
   samples: Sample[]
   looks: Look[]
-  /** What the other processes used beside the server, in seconds of CPU. */
+  /** The CPU time of all processes besides the server, in seconds. */
   others: { cloud: number; simulator: number }
 }
 
-/** A user thinks for three minutes of the day, more or less. */
+/** A user thinks for about three minutes of the day. */
 const THINK_PART = 3 / (24 * 60)
-/** A server that is further behind is asked no more. */
+/** A server that is further behind gets no more messages. */
 const LATE = 1.1
 const LOOKS = 100
 const UNLIMITED = ['key', 'address'].flatMap(whose => ['requests', 'runs', 'streams'].map(each => `${whose}.${each}`))
 
-/** Starts a server and the cloud of its sandboxes, and lets the day pass. Nothing is left of it. */
+/** Starts a server and the cloud of its sandboxes, and plays the day. Nothing is left of it afterwards. */
 export async function runDay(plan: Plan): Promise<Day> {
   const cloud = Bun.spawn([process.execPath, join(import.meta.dir, 'cloud.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
   const { value } = await cloud.stdout.getReader().read()

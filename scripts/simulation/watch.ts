@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryOf } from '../benchmarks/server.ts'
 
-/** What the server has used up to a moment. */
+/** The server's use up to a moment. */
 export interface Look {
   atMs: number
   cpuSeconds: number
@@ -10,7 +10,7 @@ export interface Look {
   databaseMb: number
 }
 
-/** User and system time of a process so far, which Linux counts in hundredths of a second. */
+/** Returns a process's user and system time so far, which Linux counts in hundredths of a second. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const [user, system] = stat

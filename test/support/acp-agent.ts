@@ -91,7 +91,7 @@ async function answer(method: string, params: any): Promise<object> {
       sessionOf(params).effort = params.value
       return {}
     case 'session/prompt':
-      // As real programs do.
+      // Real programs do the same.
       if (isBusy) throw new Error('another prompt is being answered')
       isBusy = true
       try {
@@ -198,7 +198,7 @@ async function prompt(session: Session, blocks: any[]): Promise<object> {
   return { stopReason: isStopped ? 'cancelled' : 'end_turn' }
 }
 
-/** Asks before each call, makes those that are allowed one after the other, and says what they gave. Stalls after each decision. */
+/** Asks before each call, makes the allowed calls one after the other, and reports their results. Stalls after each decision. */
 async function makeCalls(session: Session, calls: any[], stallMs = 0): Promise<void> {
   const outputs: string[] = []
   for (const { name, input } of calls) {

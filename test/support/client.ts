@@ -29,7 +29,7 @@ export function send(url: string, method: string, path: string, options: Request
     ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
     redirect: 'manual',
-    // By TLS a test's server has a certificate of its own.
+    // A test's server with TLS has its own certificate.
     tls: { rejectUnauthorized: false },
   })
 }

@@ -85,7 +85,7 @@ else: ThreadingHTTPServer(("127.0.0.1", 49999), Handler).serve_forever()
 
 const START = '#!/bin/sh\nexec python3 /opt/code-interpreter/server.py\n'
 
-/** What an agent's sandboxes begin with that have it. */
+/** The files and setup of agents whose sandboxes have the interpreter. */
 export const codeInterpreter = {
   files: { '/opt/code-interpreter/server.py': SERVER, '/opt/code-interpreter/start': START },
   setup: ['chmod 755 /opt/code-interpreter/start'],

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 
 const RLIMIT_NOFILE = 7
 
-/** Lets this process open so many descriptors and no more, until the answer is called. Zero: also none for one that it closes. */
+/**
+ * Lets this process open this many more descriptors until the result is called. With 0 it cannot even open one in place of a closed one.
+ */
 export function exhaustDescriptors(free = 0): () => void {
   const { i32, pointer } = FFIType
   const { symbols } = dlopen('libc.so.6', { prlimit: { args: [i32, i32, pointer, pointer], returns: i32 } })

@@ -5,13 +5,13 @@ import { dockerApi } from './docker-api.ts'
 import { processIds, readText } from './leftovers.ts'
 import { until } from './until.ts'
 
-/** Where an engine keeps its images: on a disk, which can be full, also where temporary files are in memory. */
+/** The directory of an engine's images. It is on a disk, which can be full, also where temporary files are in memory. */
 export const diskDirectory = '/var/tmp'
 
 export interface DockerdOptions {
   /** More of its flags. */
   flags?: readonly string[]
-  /** More of its daemon.json. */
+  /** Further settings for its daemon.json. */
   settings?: () => object
   /** Prepares what they name. */
   before?: () => Promise<void>

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 /** RLIMIT_LOCKS, which gVisor lets nobody change. */
 const locks = 10
 
-/** What is done to the seccomp profile of a container, in jq: with gVisor's arguments, and without. */
+/** The change of a container's seccomp profile, in jq: with gVisor's arguments, and without them. */
 const changes = {
-  /** The limit of file locks cannot be changed, by anybody; what else the profile says holds. */
+  /** Nobody can change the limit of file locks; the rest of the profile applies. */
   kept: `.linux.seccomp.syscalls |= map(select(
     (.names | any(. == "setrlimit" or . == "prlimit64")) and ((.args // []) | any(.valueTwo == ${locks})) | not))`,
-  /** As without --oci-seccomp: nothing but that limit is refused. */
+  /** Without --oci-seccomp, only changes of that limit are refused. */
   dropped: `.linux.seccomp = {"defaultAction": "SCMP_ACT_ALLOW", "architectures": .linux.seccomp.architectures, "syscalls": [
     {"names": ["setrlimit"], "action": "SCMP_ACT_ERRNO", "args": [{"index": 0, "value": ${locks}, "op": "SCMP_CMP_EQ"}]},
     {"names": ["prlimit64"], "action": "SCMP_ACT_ERRNO", "args": [

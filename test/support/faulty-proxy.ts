@@ -1,37 +1,37 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A request that came, as far as tests look at it. */
+/** The parts of a request that tests look at. */
 export interface Asked {
   method: string
   path: string
   /** The header that names a sandbox, for a request to one of its ports. */
   sandboxId: string | undefined
-  /** What a request of JSON that is for no sandbox says. */
+  /** The body of a JSON request that is for no sandbox. */
   body: any
 }
 
-/** What is said in place of the server's own answer. */
+/** The answer in place of the server's own. */
 export interface Said {
   status: number
   headers?: Record<string, string>
   body?: object
 }
 
-/** A proxy in front of a server. It passes bytes on, and breaks what a test says. */
+/** A proxy in front of a server. It passes bytes on, and adds the faults that a test asks for. */
 export interface FaultyProxy {
   url: string
-  /** Everything that was asked, also what the server itself never saw. */
+  /** All requests, also those that the server itself never saw. */
   asked: Asked[]
   /** Answers in the server's place, which does not see the request. Undefined passes it on. */
   answer(asked: Asked): Said | undefined
-  /** Whether the answer is lost after the server has done what was asked: 500 is said instead. */
+  /** Says whether the answer is lost after the server has done its work: the client then gets 500. */
   isLost(asked: Asked): boolean
-  /** The path that the server is asked for. */
+  /** The path of the request to the server. */
   rewrite(path: string): string
   close(): Promise<void>
 }
 
-/** One request a connection, so that the next one is seen too. `address`: of this machine, 127.0.0.1 unless told otherwise. */
+/** Takes one request a connection, so that it sees the next one too. `address` is one of this machine; the default is 127.0.0.1. */
 export async function openFaultyProxy(target: () => number, address = '127.0.0.1'): Promise<FaultyProxy> {
   const sockets = new Set<Socket>()
   const proxy: FaultyProxy = {
@@ -99,7 +99,7 @@ async function pass(proxy: FaultyProxy, socket: Socket, port: number): Promise<v
     return
   }
   upstream.once('data', (first: Buffer) => {
-    // Else a client would send its next request the same way.
+    // Otherwise a client would send its next request over the same connection.
     const end = first.indexOf('\r\n') + 2
     socket.write(first.subarray(0, end))
     socket.write('Connection: close\r\n')
@@ -121,7 +121,7 @@ function textOf({ status, headers = {}, body }: Said): string {
   return [`HTTP/1.1 ${status} Said`, ...lines, '', text].join('\r\n')
 }
 
-/** Reads the beginning of what a connection brings, part by part. `lengthOf`: how long a part is, once all of it is there. */
+/** Reads the beginning of a connection's bytes, part by part. `lengthOf` returns a part's length once all of it is there. */
 function reading(socket: Socket) {
   let held = Buffer.alloc(0)
   const read = (lengthOf: (held: Buffer) => number | undefined): Promise<Buffer | undefined> => {

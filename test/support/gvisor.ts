@@ -20,11 +20,11 @@ export async function findRunsc(): Promise<{ path: string; isOld: boolean }> {
   return { path, isOld: year !== undefined && Number(year) < 2024 }
 }
 
-/** For daemon.json: a runtime `runsc`, with what threadbox needs of it. */
+/** The part of daemon.json with a runtime `runsc` and the arguments that threadbox needs. */
 export const gvisorRuntime = (runsc: string, more: readonly string[] = []) => ({
   runtimes: {
     runsc: { path: runsc, runtimeArgs: [...runtimeArgs, ...more] },
-    /** Whose network nothing is redirected in. */
+    /** The runtime in whose network nothing is redirected. */
     'runsc-apart': { path: runsc, runtimeArgs: runtimeArgs.filter(each => each !== '--net-raw') },
     plain: { path: 'runc' },
   },

@@ -3,21 +3,21 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 const SETTLES_WITHIN_MS = 10_000
 
 /**
- * All that the host still has of environments that are destroyed. Their processes are gone by then; mounts, disks and cgroups
- * have a moment to go.
+ * Lists all that the host still has of destroyed environments. Their processes are gone by then; mounts, disks and cgroups get a moment
+ * to go.
  */
 export async function leftovers(...environmentIds: string[]): Promise<string[]> {
   const deadline = performance.now() + SETTLES_WITHIN_MS
   for (;;) {
     const left = tracesOf(...environmentIds)
-    // A program of the server's may still erase the files.
+    // A program of the server may still erase the files.
     const isSettling = left.length > 0 && !left.some(line => line.startsWith('process') && !line.includes('/trash/'))
     if (!isSettling || performance.now() > deadline) return left
     await Bun.sleep(5)
   }
 }
 
-/** All that the host has of these environments: processes, mounts, disks, cgroups, directories. */
+/** Lists all that the host has of these environments: processes, mounts, disks, cgroups, directories. */
 export function tracesOf(...environmentIds: string[]): string[] {
   if (environmentIds.length === 0) return []
   const pattern = new RegExp(environmentIds.join('|'))

@@ -6,7 +6,7 @@ const root = join(import.meta.dir, '../..')
 /** The version of the build that `buildNext` makes. */
 export const NEXT_VERSION = '99.0.0'
 
-/** Of the server's environment: what is wrong with the next version once it has brought the database to its schema. */
+/** This variable of the server's environment names the fault that the next version has once it has migrated the database. */
 export const NEXT_FAULT = 'TEST_NEXT_FAULT'
 
 /**

@@ -58,7 +58,10 @@ export function startOtlpReceiver() {
   }
 }
 
-/** Ids are hex in OTLP's JSON, and base64 in that of protobuf. What the definitions do not know is lost on the way, and so seen. */
+/**
+ * Ids are hex in OTLP's JSON, and base64 in that of protobuf. Fields that the definitions do not know are lost on the way, and so a test
+ * notices them.
+ */
 function assertOfType(path: string, body: any): void {
   const type = requests[path as keyof typeof requests]
   if (!type) throw new Error('no such path')
@@ -88,7 +91,7 @@ function mapIds(value: any, map: (id: string, bytes: number) => string): any {
   )
 }
 
-/** A field with its default is not on the wire. Empty lists are not either. */
+/** Fields with their default, and empty lists, are not on the wire. */
 function withoutZeros(value: any): any {
   if (Array.isArray(value)) return value.map(withoutZeros)
   if (typeof value !== 'object' || value === null) return value

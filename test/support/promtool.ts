@@ -12,7 +12,7 @@ export async function promtool(): Promise<string> {
   try {
     const fetch = 'apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }'
     await run(scratch, `${fetch} && dpkg -x prometheus_*.deb .`)
-    // Tests that run beside this one may fetch it too.
+    // Other tests may fetch it at the same time.
     const own = `${cached}.${process.pid}`
     await run(scratch, `cp usr/bin/promtool ${own}`)
     renameSync(own, cached)

@@ -24,7 +24,7 @@ export interface SandboxInit {
   serveProxy?: NsjailOptions['serveProxy']
   serveDirect?: NsjailOptions['serveDirect']
   answerName?: NsjailOptions['answerName']
-  /** Default nsjail. */
+  /** The default is nsjail. */
   createBackend?: (options: NsjailOptions) => Backend
 }
 

@@ -9,7 +9,7 @@ import { type FaultyProxy, openFaultyProxy } from './faulty-proxy.ts'
 const limits = { memoryMb: 1024, processes: 600, cpus: 2, diskMb: 128 }
 
 export interface AsE2bOptions {
-  /** Ports have hosts of their own below this domain too. Without it headers alone lead to a sandbox. */
+  /** With this domain, ports have hosts of their own. Without it only headers lead to a sandbox. */
   domain?: string
   flags?: readonly string[]
   reach?: RuntimeOptions['reach']
@@ -20,13 +20,13 @@ export interface ThreadboxAsE2b {
   app: TestApp
   key: string
   proxy: FaultyProxy
-  /** What the backend e2b needs in the environment. */
+  /** The variables that the backend e2b needs. */
   variables: { E2B_API_KEY: string; E2B_API_URL: string; E2B_SANDBOX_URL: string }
-  /** What E2B's SDK needs. It goes past the proxy. */
+  /** The variables that E2B's SDK needs. It does not go through the proxy. */
   options: { apiKey: string; apiUrl: string; sandboxUrl: string }
-  /** The ids of all sandboxes, by the environments of the backend e2b that they are. */
+  /** Maps environments of the backend e2b to the ids of their sandboxes. */
   sandboxes(): Map<string, string>
-  /** The id of the sandbox that an environment of the backend e2b is. Throws when there is none. */
+  /** Returns the id of the sandbox that is an environment of the backend e2b. Throws when there is none. */
   idOf(environmentId: string): string
   close(): Promise<void>
 }

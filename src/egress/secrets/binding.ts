@@ -15,7 +15,7 @@ export interface BoundSecret {
   methods?: readonly string[]
   /** Patterns such as `/repos/**`; absent for all paths. */
   paths?: readonly string[]
-  /** What a request must have beside. */
+  /** The conditions that a request must meet besides its target. */
   when?: SecretBinding['when']
   /** The text that programs find in the variable, for `{env}`. */
   placeholder?: string
