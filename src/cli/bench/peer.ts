@@ -1,3 +1,5 @@
+import { networkInterfaces } from 'node:os'
+
 /** The bare server with which streams are compared. It runs in its own process and ends with its stdin. */
 
 const PIECE = new Uint8Array(1024 * 1024)
@@ -6,7 +8,7 @@ const SSE = { 'content-type': 'text/event-stream' }
 /** A loopback address that a network rule can name. */
 export const PEER_HOST = '127.0.0.2'
 
-/** Serves until stdin ends: `/bytes?count`, `/stream?count`, `/file?path`, and `/events`, which `/send?count&everyMs&bytes` feeds. */
+/** Serves until stdin ends, and prints its origins: `/bytes?count`, `/stream?count`, `/file?path`, and `/events`, which `/send?count&everyMs&bytes` feeds. */
 export async function servePeer(): Promise<void> {
   const readers = new Set<ReadableStreamDefaultController<Uint8Array>>()
   let finished = 0
@@ -77,7 +79,51 @@ export async function servePeer(): Promise<void> {
       }
     },
   })
-  console.log(server.url.origin)
+  const outer = serveOuter(streamOf)
+  console.log([server.url.origin, ...(outer?.origins ?? [])].join(' '))
   for await (const _ of Bun.stdin.stream());
-  await server.stop(true)
+  await Promise.all([server.stop(true), outer?.stop()])
+}
+
+/**
+ * Serves `/stream?count` at an address of this machine that is not of its loopback, and at another port a byte that comes
+ * without a request. Both are for this machine alone, and files are for neither. Undefined when there is no such address.
+ */
+function serveOuter(streamOf: (count: number) => ReadableStream<Uint8Array>) {
+  const hostname = Object.values(networkInterfaces())
+    .flatMap(each => each ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  if (hostname === undefined) return undefined
+  // A connection of this machine to one of its addresses comes from that address.
+  const isOwn = (address: string | undefined) => address === hostname
+  const greeter = Bun.listen({
+    hostname,
+    port: 0,
+    socket: {
+      open(socket) {
+        if (isOwn(socket.remoteAddress)) socket.write('\n')
+        socket.end()
+      },
+      data() {},
+    },
+  })
+  const streams = Bun.serve({
+    hostname,
+    port: 0,
+    idleTimeout: 0,
+    development: false,
+    fetch(request, server) {
+      if (!isOwn(server.requestIP(request)?.address)) return new Response(null, { status: 403 })
+      const { pathname, searchParams } = new URL(request.url)
+      if (pathname !== '/stream') return new Response(null, { status: 404 })
+      return new Response(streamOf(Number(searchParams.get('count'))))
+    },
+  })
+  return {
+    origins: [streams.url.origin, `tcp://${hostname}:${greeter.port}`],
+    async stop() {
+      greeter.stop(true)
+      await streams.stop(true)
+    },
+  }
 }

@@ -1,5 +1,6 @@
 import type { Figures, RoundSamples } from './figures.ts'
-import { type Goal, listRows, type PartName, partNames, type Row, type RowKey } from './rows.ts'
+import type { Goal, Row } from './row.ts'
+import { listRows, type PartName, partNames, type RowKey } from './rows.ts'
 
 /** One row with its figures, as `--json` prints it. Figures are null when nothing was measured. */
 export interface Result {

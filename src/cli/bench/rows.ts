@@ -1,27 +1,5 @@
-/** A limit for a row's ratio to its baseline, or for one of its own figures. */
-export interface Goal {
-  of: 'ratio' | 'p50' | 'p99'
-  is: '≤' | '≥'
-  value: number
-}
-
-export type Unit = 'ms' | 'µs' | 'MB' | 'MiB/s' | 's/GiB' | '/s' | 'failed'
-
-/** One line of the table: what is measured, how, and the goal. */
-export interface Row {
-  name: string
-  unit: Unit
-  /** The row that is measured in the same round for comparison. */
-  baseline?: string
-  goal?: Goal
-  /** How the row is measured. */
-  taken: string
-}
-
-const ratio = (is: Goal['is'], value: number): Goal => ({ of: 'ratio', is, value })
-const p50 = (value: number): Goal => ({ of: 'p50', is: '≤', value })
-
-const CPU = "user and system time of the server's process, for a GiB"
+import { connections, proxy } from './network-rows.ts'
+import { CPU, p50, type Row, ratio } from './row.ts'
 
 /** Every row of every part, in the order of the table. A baseline comes before the rows that are compared with it. */
 export const parts = {
@@ -204,29 +182,8 @@ export const parts = {
     },
     'process-output-cpu': { name: 'output of a process, CPU', unit: 's/GiB', goal: p50(0.5), taken: CPU },
   },
-  proxy: {
-    direct: {
-      name: 'download without a proxy',
-      unit: 'MiB/s',
-      taken: '512 MiB from a Bun.serve on this machine, by bash and cat',
-    },
-    proxy: {
-      name: 'download out of a sandbox',
-      unit: 'MiB/s',
-      baseline: 'direct',
-      goal: ratio('≥', 0.5),
-      taken: 'the same through a tunnel of the egress proxy',
-    },
-    'proxy-cpu': { name: 'download out of a sandbox, CPU', unit: 's/GiB', goal: p50(1.2), taken: CPU },
-    'direct-eight': { name: 'eight at once without a proxy', unit: 'MiB/s', taken: '64 MiB each' },
-    'proxy-eight': {
-      name: 'eight at once out of a sandbox',
-      unit: 'MiB/s',
-      baseline: 'direct-eight',
-      goal: ratio('≥', 0.5),
-      taken: '64 MiB each, through tunnels',
-    },
-  },
+  proxy,
+  connections,
   start: {
     'start-new': { name: 'start to listening, new directory', unit: 'ms', taken: 'from the start of the process' },
     start: {
@@ -260,6 +217,3 @@ export const partNames = Object.keys(parts) as PartName[]
 
 /** The rows of a part with their keys. */
 export const listRows = (part: PartName): [RowKey, Row][] => Object.entries(parts[part]) as [RowKey, Row][]
-
-export const describeGoal = ({ of, is, value }: Goal, unit: Unit): string =>
-  unit === 'failed' ? 'none' : `${of === 'ratio' ? '' : `${of} `}${is} ${value} ${of === 'ratio' ? '×' : unit}`

@@ -17,6 +17,7 @@ export interface Sizes {
   fileMib: number
   outputMib: number
   downloadMib: number
+  connects: number
   sandboxesOnDisk: number
   starts: number
   activeSandboxes: number
@@ -40,6 +41,7 @@ export const full: Sizes = {
   fileMib: 1024,
   outputMib: 512,
   downloadMib: 512,
+  connects: 100,
   sandboxesOnDisk: 1000,
   starts: 6,
   activeSandboxes: 5,
@@ -63,6 +65,7 @@ export const quick: Sizes = {
   fileMib: 64,
   outputMib: 32,
   downloadMib: 32,
+  connects: 20,
   sandboxesOnDisk: 100,
   starts: 2,
   activeSandboxes: 2,

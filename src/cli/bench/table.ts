@@ -1,6 +1,6 @@
 import type { Report } from './report.ts'
 import type { Result } from './results.ts'
-import { describeGoal } from './rows.ts'
+import { describeGoal } from './row.ts'
 
 /** Shows the report as a table, with an explanation. */
 export function toTable(report: Report): string {

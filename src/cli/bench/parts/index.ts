@@ -4,6 +4,7 @@ import { base } from './base.ts'
 import { burst } from './burst.ts'
 import { bytes } from './bytes.ts'
 import { chat } from './chat.ts'
+import { connections } from './connections.ts'
 import { create } from './create.ts'
 import { docker } from './docker.ts'
 import { exec } from './exec.ts'
@@ -25,6 +26,7 @@ export const measures: Readonly<Record<PartName, Part>> = {
   bytes,
   output,
   proxy,
+  connections,
   start,
   memory,
 }
