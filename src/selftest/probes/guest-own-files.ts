@@ -27,11 +27,19 @@ export async function findReadableOwnFiles(subject: Subject): Promise<readonly s
     )
     if (code !== 'invalid_request') found.push(`${what}: ${code}`)
   }
-  for (const directory of [...own, ...threads.map(id => `/proc/${id}`)]) {
+  const tryDirectory = async (directory: string) => {
     for (const name of names) await refused(`reading ${directory}/${name}`, files.read(`${directory}/${name}`))
     await refused(`writing ${directory}/comm`, files.write(`${directory}/comm`, Buffer.from('x')))
     await refused(`a look at ${directory}/fd`, files.info(`${directory}/fd`))
     await refused(`a list of ${directory}/fd`, files.list(`${directory}/fd`))
+  }
+  for (const directory of own) await tryDirectory(directory)
+  for (const id of threads) {
+    const before = found.length
+    await tryDirectory(`/proc/${id}`)
+    // The guest's threads come and go. The files of one that has ended are gone too, so that there is nothing to refuse.
+    const isAllGone = found.length > before && found.slice(before).every(line => line.endsWith(': file_not_found'))
+    if (isAllGone && !(await runInside(subject, 'guest/threads')).includes(id)) found.length = before
   }
   await refused('reading by a link', files.read(`${DIRECTORY}/file`))
   await refused('renaming /proc/1/comm', files.rename('/proc/1/comm', '/tmp/comm'))
