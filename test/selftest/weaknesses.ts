@@ -2,8 +2,10 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nsjail } from 'nsjail-wrapper'
 import { echo } from '../../plugins/echo/index.ts'
-import type { Backend, Environment, Plugin } from '../../src/plugin-api/index.ts'
+import { seccompPolicy } from '../../plugins/nsjail/jail/seccomp.ts'
+import type { Backend, Plugin } from '../../src/plugin-api/index.ts'
 import type { SubjectSandbox } from '../../src/selftest/subject.ts'
+import { killTheProcessAlone, limitHardly, shareOne, startWithoutMark, withEach } from './weak-backends.ts'
 
 const root = join(import.meta.dir, '../..')
 const realNsjail = join(root, '.cache/nsjail/bin/nsjail')
@@ -21,12 +23,35 @@ export interface Weakness {
   rules?: SubjectSandbox
 }
 
+const noFilter = ['seccomp_string:', ''] as const
+/** The rules of the filter by which a process cannot change its own mark. */
+const rulesOfMarks = [/ *setrlimit\(resource\) .*\n/, /\(pid == 0 && .*?\) \|\| (?=\(pid == 1)/]
+
 const everywhere = ['0.0.0.0/0', '::/0']
 
 export const weaknesses = {
   /** Nothing is weak: everything has to hold here, or the rest proves nothing. */
   none: {},
-  'no seccomp': { config: [['seccomp_string:', '']] },
+  'no seccomp': { config: [noFilter] },
+  'no seccomp, and the powers of mounts': {
+    config: [noFilter, ['cap: "CAP_CHOWN"', 'cap: "CAP_CHOWN" cap: "CAP_SYS_ADMIN"']],
+  },
+  /** The server redirects no connections: it would redirect those of the host, and of the bait. */
+  "the host's network": { config: [['clone_newnet:', 'clone_newnet: false']], without: ['serveDirect'] },
+  'a mark that is not set': {
+    config: [['seccomp_string:', `seccomp_string: ${JSON.stringify(policyWithoutMarks())}`]],
+    change: backend => withEach(backend, startWithoutMark),
+  },
+  'limits that are not those that were asked for': {
+    config: [
+      ['mount { dst: "/dev/shm"', 'mount { dst: "/dev/shm" fstype: "tmpfs" options: "size=512m,mode=1777" rw: true }'],
+      [
+        'mount { dst: "/dev/pts"',
+        'mount { dst: "/dev/pts" fstype: "devpts" options: "newinstance,ptmxmode=0666,mode=620,max=512" rw: true }',
+      ],
+    ],
+    change: limitHardly,
+  },
   'powers over its network': {
     config: [['cap: "CAP_CHOWN"', 'cap: "CAP_CHOWN" cap: "CAP_NET_ADMIN" cap: "CAP_NET_RAW"']],
   },
@@ -82,52 +107,9 @@ function weakNsjail(changes: readonly (readonly [string, string])[], directory: 
   return path
 }
 
-/** A backend whose every environment is changed, made or found. */
-function withEach(backend: Backend, change: (environment: Environment) => Environment): Backend {
-  return {
-    ...backend,
-    create: async spec => change(await backend.create(spec)),
-    async open(id) {
-      const found = await backend.open(id)
-      return found && change(found)
-    },
-  }
-}
-
-/** Gives the first environment to everybody. */
-function shareOne(backend: Backend): Backend {
-  let first: Promise<Environment> | undefined
-  const ids = new Set<string>()
-  const as = async (id: string): Promise<Environment> => ({
-    ...(await first!),
-    id,
-    destroy: async () => void ids.delete(id),
-  })
-  return {
-    ...backend,
-    create(spec) {
-      first ??= backend.create(spec)
-      ids.add(spec.id)
-      return as(spec.id)
-    },
-    open: async id => (ids.has(id) ? await as(id) : undefined),
-  }
-}
-
-/** Ends a command's own process, and nothing that it has started. */
-function killTheProcessAlone(environment: Environment): Environment {
-  const { processes } = environment
-  return {
-    ...environment,
-    async spawn({ signal, ...options }) {
-      const child = await environment.spawn(options)
-      const kill = () => child.kill('SIGTERM')
-      signal?.addEventListener('abort', kill)
-      if (signal?.aborted) kill()
-      return { ...child, kill }
-    },
-    ...(processes && {
-      processes: { ...processes, remove: async (pid: number) => processes.signal(pid, 'SIGTERM').catch(() => {}) },
-    }),
-  }
+function policyWithoutMarks(): string {
+  return rulesOfMarks.reduce((policy, rule) => {
+    if (!rule.test(policy)) throw new Error(`the filter has no ${rule}`)
+    return policy.replace(rule, '')
+  }, seccompPolicy)
 }
