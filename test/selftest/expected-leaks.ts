@@ -6,7 +6,7 @@ interface ExpectedLeaks {
   probes: readonly string[]
   /** Exactly these ids leak. */
   leaks: readonly string[]
-  /** It depends on the kernel's settings, or on how busy the machine is, whether these leak too. */
+  /** It depends on the kernel and its settings, on devices, or on how busy the machine is, whether these leak too. */
   mayLeak?: readonly string[]
   /** These cannot be tried on such a server. */
   untried?: readonly string[]
@@ -20,6 +20,7 @@ const of =
     names.map(name => `${area}/${name}`)
 const [ofEgress, ofNeighbours, ofLeftovers, ofGuest] = [of('egress'), of('neighbours'), of('leftovers'), of('guest')]
 const [ofCalls, ofNamespaces, ofMounts, ofLimits] = [of('system-calls'), of('namespaces'), of('mounts'), of('limits')]
+const [ofProc, ofDevices] = [of('proc'), of('devices')]
 
 const everyNamespace = ofNamespaces(
   ...['user', 'mount', 'network', 'processes', 'host-name', 'ipc', 'cgroup', 'clone3', 'join'],
@@ -27,7 +28,7 @@ const everyNamespace = ofNamespaces(
 
 /** What the selftest has to find on each weak server, and nothing else. */
 export const expectedLeaks: readonly ExpectedLeaks[] = [
-  { weakness: 'none', probes: [...areas, ...kernelAreas, 'limits', 'files'], leaks: [] },
+  { weakness: 'none', probes: [...areas, ...kernelAreas, 'proc', 'devices', 'limits', 'files'], leaks: [] },
   {
     weakness: 'no seccomp',
     probes: [...areas, ...kernelAreas],
@@ -50,6 +51,15 @@ export const expectedLeaks: readonly ExpectedLeaks[] = [
       ...ofNamespaces('rename-host'),
       ...ofMounts('tmpfs', 'kernel', 'cgroup', 'devices', 'overlay', 'bind', 'remount', 'propagation', 'unmount'),
       ...ofMounts('pivot-root', 'file-system-contexts', 'open-tree', 'move', 'attributes'),
+    ],
+  },
+  {
+    weakness: 'the root of the machine inside',
+    probes: ['proc', 'devices'],
+    leaks: [...ofProc('started-programs', 'settings', 'memory-lists'), ...ofDevices('loops')],
+    mayLeak: [
+      ...ofProc('sysrq', 'kernel-lists', 'kernel-addresses'),
+      ...ofDevices('disks', 'kernel-log', 'virtual-machines', 'fuse', 'tunnels', 'input', 'consoles'),
     ],
   },
   {

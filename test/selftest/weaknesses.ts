@@ -52,6 +52,13 @@ export const weaknesses = {
     ],
     change: limitHardly,
   },
+  'the root of the machine inside': {
+    config: [
+      ['uidmap {', 'clone_newuser: false'],
+      ['cap: "CAP_CHOWN"', 'cap: "CAP_CHOWN" cap: "CAP_MKNOD"'],
+      ['mount { dst: "/proc"', 'mount { dst: "/proc" fstype: "proc" rw: true nosuid: true nodev: true noexec: true }'],
+    ],
+  },
   'powers over its network': {
     config: [['cap: "CAP_CHOWN"', 'cap: "CAP_CHOWN" cap: "CAP_NET_ADMIN" cap: "CAP_NET_RAW"']],
   },
