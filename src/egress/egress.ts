@@ -16,7 +16,7 @@ import { answerPlainly, createProxyClient } from './proxy-client.ts'
 import { resolveBySystem } from './resolve.ts'
 import { findInterception, type ReachedHost, type SecretParts } from './secrets/find-interception.ts'
 import { createSshAgents } from './ssh/agents.ts'
-import { type Connection, createTraffic, cutAll, type SandboxTraffic, TOO_MANY } from './traffic.ts'
+import { type Connection, createTraffic, cutAll, type SandboxTraffic, TOO_MANY, type Turn } from './traffic.ts'
 
 /** Connections of one sandbox's programs to the proxy, whatever they wait for. */
 const MAX_CONNECTIONS = 256
@@ -38,8 +38,8 @@ export interface EgressParts extends SecretParts {
   findRecords?: FindRecords
   /** Makes the pool of addresses that stand for names inside one sandbox. By default the pool is empty. */
   createPool?(environmentId: string): NamePool
-  /** The connections that one sandbox may make: more of them wait for their turn. */
-  pace?: PaceOptions
+  /** The connections and next requests that one sandbox may make: more of them wait for their turn. */
+  paces?: Partial<Record<Turn, PaceOptions>>
 }
 
 /** A decision about one connection of a sandbox. */
@@ -97,7 +97,7 @@ export function createEgress({
   resolve = resolveBySystem,
   findRecords = createFindRecords(),
   createPool = createNamePool,
-  pace,
+  paces,
   authority,
   roots,
 }: EgressParts): Egress {
@@ -110,7 +110,7 @@ export function createEgress({
     let traffic = sandboxes.get(environmentId)
     if (!traffic) {
       traffic = createTraffic({
-        ...{ environmentId, resolve, findRecords, entered, log, ...(pace && { pace }) },
+        ...{ environmentId, resolve, findRecords, entered, log, ...(paces && { paces }) },
         names: createPool(environmentId),
         policy: () => policyOf(environmentId),
         refused: (target, reason) => refused(environmentId, target, reason),
@@ -132,10 +132,10 @@ export function createEgress({
     refused: (environmentId, target, reason) => refused(environmentId, target, reason),
   })
 
-  const dialFrom = async (environmentId: string, target: Target, signal: AbortSignal) => {
+  const dialFrom = async (environmentId: string, target: Target, signal: AbortSignal, turn: Turn = 'connection') => {
     const traffic = getTraffic(environmentId)
     try {
-      await traffic.takeTurn(signal)
+      await traffic.takeTurn(turn, signal)
       const upstream = await dial({
         target,
         policy: () => currentPolicy(policyOf, environmentId),
@@ -234,7 +234,7 @@ export function createEgress({
       }
       admit(traffic, socket, signal, carry =>
         serveProxy(socket, {
-          dial: (target, signal) => dialFrom(environmentId, target, signal),
+          dial: (target, signal, turn) => dialFrom(environmentId, target, signal, turn),
           carry,
           sourceOf: agents.sourceOf,
           intercept: (target, client, upstream, pass) => intercept({ environmentId, target, client, upstream, pass }),

@@ -11,6 +11,7 @@ import { answerLocally } from './local.ts'
 import type { Target } from './policy.ts'
 import { answerPlainly, createProxyClient, type ProxyClient } from './proxy-client.ts'
 import { parseHost } from './rules.ts'
+import type { Turn } from './traffic.ts'
 
 /** How long a request's first byte may take, and then the rest of its head. */
 const HEAD_MS = 30_000
@@ -18,8 +19,8 @@ const HEAD_MS = 30_000
 const LINGER_MS = 10_000
 
 export interface ProxyParts {
-  /** Opens a connection to the requested host. Throws an HttpError. */
-  dial(target: Target, signal: AbortSignal): Promise<Socket>
+  /** Opens a connection to the requested host, for the first request of a program's connection or for a next one. Throws an HttpError. */
+  dial(target: Target, signal: AbortSignal, turn: Turn): Promise<Socket>
   /**
    * Carries the bytes between the program's socket and this one until both have ended; no byte passes through this process.
    * Undefined when they cannot be carried.
@@ -43,9 +44,8 @@ export interface ProxyParts {
 export async function serveProxy(socket: Duplex, parts: ProxyParts): Promise<void> {
   const client = createProxyClient(socket)
   try {
-    while (await serveOne(client, parts)) {
-      // One more request on the same connection.
-    }
+    let turn: Turn = 'connection'
+    while (await serveOne(client, parts, turn)) turn = 'request'
     await finish(socket)
   } catch {
     // The program is gone, or its answer broke off.
@@ -65,7 +65,7 @@ export async function finish(socket: Duplex): Promise<void> {
 }
 
 /** Answers one request. False when the connection must not carry another. */
-async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean> {
+async function serveOne(client: ProxyClient, parts: ProxyParts, turn: Turn): Promise<boolean> {
   let request: RequestHead | undefined
   let subject = ''
   try {
@@ -76,7 +76,7 @@ async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean
       subject = `${formatTarget(target)}: `
       const framing = requestFraming(request)
       if (framing.kind !== 'length' || framing.bytes > 0) throw new HttpError(400, 'CONNECT has no body')
-      const upstream = await parts.dial(target, client.signal)
+      const upstream = await parts.dial(target, client.signal, 'connection')
       await write(client.socket, 'HTTP/1.1 200 Connection established\r\n\r\n')
       const intercepted = parts.intercept?.(target, client, upstream, passOf(request))
       if (intercepted) {
@@ -93,7 +93,7 @@ async function serveOne(client: ProxyClient, parts: ProxyParts): Promise<boolean
     subject = `${formatTarget(absolute.target)}: `
     // Before anything is dialled: a request that two servers could read in two ways is refused.
     requestFraming(request)
-    const upstream = await parts.dial(absolute.target, client.signal)
+    const upstream = await parts.dial(absolute.target, client.signal, turn)
     return await forward(client, request, absolute, upstream)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error

@@ -17,8 +17,17 @@ const MAX_LOOKUPS = 8
  */
 const MAX_WAITING_LOOKUPS = 512
 const DNS_PORT = 53
-/** More than package managers and crawlers make; far less than what would keep the server from the connections of others. */
-const CONNECTION_PACE: PaceOptions = { perSecond: 250, burst: 1000, maxWaiting: 256 }
+/** What a sandbox waits for: its turn for a connection, or for a next request on a connection to the proxy that is kept. */
+export type Turn = 'connection' | 'request'
+
+/**
+ * More than package managers, crawlers and loops of curl make; far less than what would keep the server from the connections of
+ * others. Inside, the kernel lets no more connections begin.
+ */
+const PACES: Record<Turn, PaceOptions> = {
+  connection: { perSecond: 500, burst: 2000, maxWaiting: 256 },
+  request: { perSecond: 1000, burst: 4000, maxWaiting: 256 },
+}
 export const TOO_MANY = 'too many connections at once'
 
 /** A connection: a stream in this process, or one that the kernel carries. */
@@ -32,8 +41,8 @@ export interface SandboxTraffic {
   /** The target and address of each connection. */
   open: Map<Connection, { target: Target; address: Address }>
   decisions: DecisionLog
-  /** Waits until it is this sandbox's turn to make a connection. Throws an HttpError when too many wait already, and when the signal is aborted. */
-  takeTurn(signal: AbortSignal): Promise<void>
+  /** Waits until it is this sandbox's turn. Throws an HttpError when too many wait already, and when the signal is aborted. */
+  takeTurn(turn: Turn, signal: AbortSignal): Promise<void>
   resolve: Resolve
   /** The addresses that stand for names inside. */
   names: NamePool
@@ -45,7 +54,7 @@ export interface TrafficParts {
   names: NamePool
   resolve: Resolve
   findRecords: FindRecords
-  pace?: PaceOptions
+  paces?: Partial<Record<Turn, PaceOptions>>
   /** Returns the present rules. Throws when they are not known. */
   policy(): Policy
   /** Called when the rules refuse what a program asked for. */
@@ -58,7 +67,8 @@ export interface TrafficParts {
 export function createTraffic(parts: TrafficParts): SandboxTraffic {
   const { environmentId, names, findRecords, policy, refused, entered, log } = parts
   const inTurn = createLimit(MAX_LOOKUPS)
-  const pace = createPace(parts.pace ?? CONNECTION_PACE)
+  const all = { ...PACES, ...parts.paces }
+  const paces = { connection: createPace(all.connection), request: createPace(all.request) }
   let lookups = 0
   const resolve: Resolve = async name => {
     if (lookups >= MAX_WAITING_LOOKUPS) throw new HttpError(503, 'too many names at once')
@@ -69,10 +79,10 @@ export function createTraffic(parts: TrafficParts): SandboxTraffic {
     clients: new Set(),
     open: new Map(),
     decisions: createDecisionLog(environmentId, log),
-    async takeTurn(signal) {
-      const turn = pace()
-      if (!turn) throw new HttpError(503, TOO_MANY)
-      await turn
+    async takeTurn(turn, signal) {
+      const turned = paces[turn]()
+      if (!turned) throw new HttpError(503, TOO_MANY)
+      await turned
       signal.throwIfAborted()
     },
     ...{ resolve, names },

@@ -168,7 +168,7 @@ test('connections that one sandbox makes too fast wait for their turn, and those
   const egress = createEgress({
     policyOf: () => loopback,
     log() {},
-    pace: { perSecond: 0.001, burst: 2, maxWaiting: 1 },
+    paces: { connection: { perSecond: 0.001, burst: 2, maxWaiting: 1 } },
   })
   const gates = ['env_one', 'env_other'].map(id =>
     createServer({ allowHalfOpen: true }, socket => egress.serveDirect(id, socket, { address: '127.0.0.2', port })),
@@ -189,4 +189,29 @@ test('connections that one sandbox makes too fast wait for their turn, and those
   ])
   egress.forget('env_one')
   expect(await answer).not.toBe('reached')
+})
+
+test('requests on a kept connection take no turns of connections, and a flood of them is bounded too, regression', async () => {
+  const upstream = createServer(socket => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nreached'))
+  const port = await listen(upstream, '127.0.0.2')
+  const egress = createEgress({
+    policyOf: () => loopback,
+    log() {},
+    paces: {
+      connection: { perSecond: 0.001, burst: 2, maxWaiting: 0 },
+      request: { perSecond: 0.001, burst: 2, maxWaiting: 0 },
+    },
+  })
+  const gate = createServer({ allowHalfOpen: true }, socket => egress.serve('env_one', socket))
+  for (const each of [upstream, egress, gate]) open.push({ close: () => void each.close() })
+  const to = await listen(gate, '127.0.0.1')
+  const request = `GET http://127.0.0.2:${port}/ HTTP/1.1\r\nHost: 127.0.0.2\r\n\r\n`
+  const statusesOf = async (requests: number) => {
+    const socket = await dialed(to)
+    socket.end(request.repeat(requests))
+    return Array.from(`${await all(socket)}`.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status)
+  }
+  expect(await statusesOf(1)).toEqual(['200'])
+  expect(await statusesOf(4)).toEqual(['200', '200', '200', '503'])
+  expect(await statusesOf(1)).toEqual(['503'])
 })

@@ -148,7 +148,7 @@ describe('a resolver that hangs', () => {
   test('leaves no heap of connections that have given up: regression', async () => {
     const egress = opened({
       resolve: () => new Promise(() => {}),
-      pace: { perSecond: 1000, burst: 3000, maxWaiting: 0 },
+      paces: { connection: { perSecond: 1000, burst: 3000, maxWaiting: 0 } },
     })
     const refused = Array.from({ length: 3000 }, (_, index) =>
       egress.fetch(SANDBOX, `http://n${index}.example/`).then(String, error => String(error)),
