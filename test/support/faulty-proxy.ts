@@ -138,6 +138,8 @@ function reading(socket: Socket) {
       look()
     }
     socket.on('data', take).once('close', () => resolve(undefined))
+    // A listener alone does not resume a stream that was paused.
+    socket.resume()
     look()
     return promise
   }
