@@ -116,7 +116,9 @@ if (process.getuid?.() === 0) {
 
     test('outlives its backend', async () => {
       const { id } = await backend.create({ id: newId(), limits })
-      const pid = await output((await backend.open(id))!, 'sleep 1000 >/dev/null 2>&1 & echo $!')
+      // Until the program is there, the process is a copy of the shell.
+      const start = 'sleep 1000 >/dev/null 2>&1 & until grep -q sleep /proc/$!/comm; do :; done; echo $!'
+      const pid = await output((await backend.open(id))!, start)
       await backend.close()
       backend = open()
       const environment = await backend.open(id)

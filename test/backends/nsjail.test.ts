@@ -332,7 +332,9 @@ if (isRoot)
       const first = backendIn(data)
       const { id } = await first.create({ id: newId(), limits })
       const before = await first.open(id)
-      const pid = await output(before!, 'sleep 1000 >/dev/null 2>&1 & echo $!')
+      // Until the program is there, the process is a copy of the shell.
+      const start = 'sleep 1000 >/dev/null 2>&1 & until grep -q sleep /proc/$!/comm; do :; done; echo $!'
+      const pid = await output(before!, start)
       await first.close()
 
       const second = backendIn(data)
