@@ -15,7 +15,7 @@ export function findServerDirectories(): string[] {
 /** True when a server of any user runs on this directory. */
 export const hasServer = (dataDirectory: string): boolean => findServerProcess(dataDirectory) !== undefined
 
-/** Kills the server that runs on this directory, unless there is none or it is this process's parent. */
+/** Kills the server that runs on this directory, if one does. The parent of this process is not killed. */
 export function killServer(dataDirectory: string): void {
   const pid = findServerProcess(dataDirectory)
   // A server in another pid namespace has no number here.

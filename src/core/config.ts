@@ -63,7 +63,7 @@ export interface Config {
   spares: number
   /** Requests, streams and WebSockets of one key that are open at once; 0: no limit. */
   requestsPerKey: number
-  /** The address that shows figures without a key; absent when there is none. */
+  /** The address that shows figures without a key. It is absent when the operator named none. */
   metricsAddress?: { host: string; port: number }
   /** The form of the log: lines for people, or one JSON object a line. */
   log: 'text' | 'json'

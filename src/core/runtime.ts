@@ -53,7 +53,7 @@ export interface Runtime {
   /** Tells readers of events when there are new ones. */
   events: EventFeed
   processEvents: ProcessEvents
-  /** Reports what happens in this process to whoever counts, traces or records it. */
+  /** Reports what happens in this process to metrics, traces and the audit log. */
   observers: Observers
   schedules: Scheduler
   /** The time to live of sandboxes that E2B's clients made. */

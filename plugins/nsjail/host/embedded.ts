@@ -34,7 +34,7 @@ export async function installEmbedded(dataDirectory: string, from = source): Pro
     await syncTree(draft)
     // It is damaged, as after a loss of power, and nobody else has mended it meanwhile. Running jails have it open.
     if (isDamaged && !(await isWhole(directory))) await rename(directory, `${draft}.damaged`).catch(ignoreMissing)
-    // No rename replaces a directory that has something in it: whoever comes later takes the copy of whoever was faster.
+    // The rename fails where another install has put its copy first, since a rename replaces no directory with files in it.
     await rename(draft, directory).catch(async error => {
       await rm(draft, { recursive: true, force: true })
       if (!(await isWhole(directory))) throw error

@@ -1,7 +1,7 @@
 import { createHolds } from '../../../src/async/hold.ts'
 import { createLock } from '../../../src/async/lock.ts'
 
-/** Keeps account of who uses which snapshots. */
+/** Records which environments use which snapshots. */
 export interface SnapshotHolds {
   /** Keeps snapshots from being removed until the result is disposed of. Waits for a removal that has begun. */
   hold(ids: readonly string[]): Promise<Disposable>

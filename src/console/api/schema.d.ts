@@ -1024,7 +1024,7 @@ export interface paths {
         };
         /**
          * The last result of `threadbox selftest` on this server
-         * @description For keys of the team `default`. Null when there is none.
+         * @description For keys of the team `default`. Null when no result was kept.
          */
         get: operations["getSelftest"];
         put?: never;

@@ -2,7 +2,7 @@ import { ApiError } from '../../errors.ts'
 import type { LimitName, LimitValue } from '../../model/limit.ts'
 import { formatLimit } from './parse.ts'
 
-/** How many seconds a caller is told to wait: the server cannot know when a run, a stream or a sandbox ends. */
+/** The server tells a caller to wait this many seconds, since it cannot know when a run, a stream or a sandbox ends. */
 const OPEN_SECONDS = 1
 const KEPT_SECONDS = 60
 

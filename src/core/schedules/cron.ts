@@ -7,8 +7,8 @@ export interface Times {
 }
 
 /**
- * Finds the first moment of a cron expression after another moment; undefined when there is none within eight years. A time of
- * day that a clock change skips moves forward by the size of the change. A time that comes twice counts the first time, unless
+ * Finds the first moment of a cron expression after another moment. It is undefined when the expression matches no moment of the next
+ * eight years. A time of day that a clock change skips moves forward by the size of the change. A time that comes twice counts the first time, unless
  * the minute or the hour is `*`. Throws for a wrong expression or time zone.
  */
 export const nextTime = ({ cron, timeZone }: Times, after: Date): string | undefined =>

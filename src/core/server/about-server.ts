@@ -73,7 +73,7 @@ export async function checkServer(runtime: Runtime, caller: Caller): Promise<Che
   return tried.flat()
 }
 
-/** The last result of `threadbox selftest` on this data directory; null when there is none. Throws forbidden. */
+/** The last result of `threadbox selftest` on this data directory. It is null when no result was kept. Throws forbidden. */
 export async function getLastSelftest(runtime: Runtime, caller: Caller): Promise<SelftestReport | null> {
   assertOperator(runtime, caller)
   return (await findSelftest(runtime.config.dataDirectory)) ?? null

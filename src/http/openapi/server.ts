@@ -106,7 +106,7 @@ export const serverOperations: Operations = {
     id: 'getSelftest',
     summary: 'The last result of `threadbox selftest` on this server',
     tag: 'Server',
-    description: 'For keys of the team `default`. Null when there is none.',
+    description: 'For keys of the team `default`. Null when no result was kept.',
     answers: { 200: answer(Type.Object({ selftest: nullable(Selftest) })) },
   },
   'GET /metrics': {
